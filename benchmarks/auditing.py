@@ -1,7 +1,7 @@
 """How long an audit takes, and how that grows: with agents for P1 and P2, with rounds for leakage.
 
     python benchmarks/auditing.py            a minute or two, prints two tables
-    python benchmarks/auditing.py --large    another minute: 1,000 agents, and whoever 3 of 200 are
+    python benchmarks/auditing.py --large    another minute: 1,000 agents, and any 3 of 200
 
 P1 and P2 against three colluders, with the smallest cut, on four kinds of network. Floor: every link is looked at, so
 time cannot grow slower than links; whether k paths lead from one agent to another takes up to k walks over all links,
@@ -29,7 +29,7 @@ from rich.progress import track
 
 import hocket as hk
 from hocket.privacy import guarantees, worst_leakage
-from hocket.privacy.estimate.levels import NAMES
+from hocket.privacy.leakage.levels import NAMES
 
 T = TypeVar("T")
 AGENTS = (250, 500, 1000)

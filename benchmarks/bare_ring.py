@@ -1,6 +1,6 @@
 """A ring of processes over gRPC with mutual TLS that does nothing but what any such ring must.
 
-Each round every process writes its state durably to SQLite, sends it to both neighbours, averages what it hears and
+Each round every process writes its state durably to SQLite, sends it to both neighbours, averages what it receives and
 takes a step. No plan, no noise, no checks, no way back after a crash: the floor that benchmarks/peers.py compares with.
 Without a step all states would be the same after some dozens of rounds, and SQLite writes no page that has not changed.
 """
@@ -92,11 +92,11 @@ async def run_bare(
         database.execute(write, (k, word))
         for stream in streams.values():
             await stream.write(word)
-        heard = [np.frombuffer(await stream.incoming.get(), state.dtype) for stream in streams.values()]
-        state = state * np.asarray(0.5, state.dtype) + sum(heard) * np.asarray(0.25, state.dtype)
+        received = [np.frombuffer(await stream.incoming.get(), state.dtype) for stream in streams.values()]
+        state = state * np.asarray(0.5, state.dtype) + sum(received) * np.asarray(0.25, state.dtype)
         state -= pull
     pace = Pace.now().since(began, rounds=rounds - warm_up(rounds))
-    # Who dialled says that it is done, and waits until the other end has heard it.
+    # Who dialled says that it is done, and waits until the other end has received it.
     await streams[right].end()
     await streams[right].reading
     await server.stop(grace=5)

@@ -17,7 +17,7 @@ Where definitions agree, and where not:
                                    weight w on each link and one start for all: μ = α/(1 + 2θ), ρ = θw/α; its first
                                    iteration only talks, so that its round k + 1 is ours k. As it stands in 0.3.0 it
                                    diverges, since agents change their neighbours' states where they add them up; that
-                                   line is mended here, and it then follows its own formula. Its ADMM proper minimises
+                                   line is repaired here, and it then follows its own formula. Its ADMM proper minimises
                                    in every round (a proximal map of each cost), which hocket's does not: not compared
   SimpleGT                         has no twin here: x⁺ = (I + W)x − x⁻ − α(∇f(x) − ∇f(x⁻)), EXTRA with I in W̃'s place
   DIGing (`hk.GradientTracking`)   has no twin there: its ATC_DIGing is AugDGM
@@ -80,7 +80,7 @@ def pairs(degree: int) -> list[Pair]:
         weight = 1 / (1 + degree)
 
         class Mended(p2p.DLM):
-            """Without adding, in place, to the first word heard, which is its sender's own state."""
+            """Without adding, in place, to the first message received, which is its sender's own state."""
 
             def _sum_messages(self, i: Any) -> Any:
                 first, *others = i.messages().values()

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import hocket as hk
-from hocket.engines.compiled import Compiled
+from hocket.engines.compiled.player import Compiled
 from hocket.engines.prepare import prepare
 from hocket.engines.schedule import STOPS, Looks
 from hocket.engines.simulator import step_table

@@ -4,8 +4,8 @@
 
 A network of 271 agents (or as many as are named), 320 rounds, any two colluders: by bounds without a search, by a
 search over all coalitions, and by the general accountant, which is told nothing about the algorithm and follows every
-round, against the coalition that the search found. Floor for the accountant: each round whitens the words of all honest
-agents, one n × n factorisation. Beside every time stands the memory that the process has ever held.
+round, against the coalition that the search found. Floor for the accountant: each round whitens the messages of all
+honest agents, one n × n factorisation. Beside every time stands the memory that the process has ever held.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import hocket as hk
-from hocket.algorithm import Algorithm, Round, Say, Setting
+from hocket.algorithm import Algorithm, Broadcast, Round, Setting
 from hocket.noise.draws import Draw, Gaussian, Paired
 
 ROUNDS, COLLUDERS = 320, 2
@@ -32,25 +32,25 @@ class NoisyDescent(Algorithm):
 
     def round(self, agent: Any, state: Any, k: Any) -> Round:
         word = state + agent.step(k - 1) * (agent.paired_noise(k) + agent.own_noise(k))
-        heard = yield Say(word)
-        return agent.descend(agent.mix(word, heard), k)
+        received = yield Broadcast(word)
+        return agent.descend(agent.mix(word, received), k)
 
     def draws(self, setting: Setting) -> Mapping[str, Draw]:
         links = np.full((1, len(setting.network.links)), SIGMA)
         return {
             "paired": Paired(links, width=setting.dim, label=1, first=2, normal=True),
-            "own": Gaussian(np.asarray(OWN), width=setting.dim, label=4),
+            "independent": Gaussian(np.asarray(OWN), width=setting.dim, label=4),
         }
 
 
 def main() -> None:
     """Print what each way says, in how many seconds."""
     network = hk.Network.random_regular(6, int(sys.argv[1]) if len(sys.argv) > 1 else 271, seed=0)
-    noise = {"sigma": SIGMA, "own": OWN, "sensitivity": SENSITIVITY, "rounds": ROUNDS}
+    noise = {"sigma": SIGMA, "independent": OWN, "sensitivity": SENSITIVITY, "rounds": ROUNDS}
     print(f"{network.name}, {ROUNDS} rounds, any {COLLUDERS} colluders, σ = {SIGMA:g}, τ = {OWN:g}")
     print(f"  {'':22}{'μ':>10}{'seconds':>10}{'peak GB':>10}  how")
-    _show("bounds", lambda: hk.certify(network, "rss-nb", colluders=COLLUDERS, search=False, **noise))
-    worst = _show("search", lambda: hk.certify(network, "rss-nb", colluders=COLLUDERS, search=True, **noise))
+    _show("bounds", lambda: hk.certify(network, "rss-nb", colluders=COLLUDERS, by="bound", **noise))
+    worst = _show("search", lambda: hk.certify(network, "rss-nb", colluders=COLLUDERS, by="search", **noise))
     _show(
         "general accountant",
         lambda: hk.certify(

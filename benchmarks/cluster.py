@@ -32,7 +32,7 @@ ALGORITHMS = {
     "DGD": hk.Dgd(),
     "RSS-NB": hk.RssNb(1.0),
     "RSS-NB paper": hk.RssNb(1.0, split="paper"),
-    "RSS-NB anchored": hk.RssNb(1.0, anchor=0.5),
+    "RSS-NB persistent": hk.RssNb(1.0, persistent=0.5),
     "RSS-LB": hk.RssLb(1.0),
     "FS": hk.FunctionSharing(2, 1.0),
     "independent": hk.IndependentNoise(1.0),

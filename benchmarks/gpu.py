@@ -4,15 +4,15 @@
     python benchmarks/gpu.py --json     the same as JSON
 
 1,024 agents with 8 neighbours each hold the 140,106 numbers of the MLP 1024-128-64-10, in float32; where they only
-exchange words, 140,112, the next multiple of 16.
+exchange messages, 140,112, the next multiple of 16.
 
 Passes over all states are what an exchange is counted in, at the speed at which the device copies. DGD reads its own
 state and 8 others' and writes one: deg + 2 passes, if every read goes to memory. The mixing kernel reads them from the
 cache. Expected: at most 0.65 of that floor, with the pass to read and the pass to write of the (empty) gradient step.
-RSS-NB also writes the words and reads them again, and draws 4 pairs of numbers per agent and coordinate, once a link:
-about 50 integer operations a pair, which take longer than the bytes do. Wanted: at most 2.2 ms. RSS-LB draws twice as
-many, and writes and reads a word for every neighbour. Wanted: at most 3.5 ms. AugDGM mixes twice and steps three
-arrays: 11 passes. JointAverage reads one array and writes two: 3.
+RSS-NB also writes the messages and reads them again, and draws 4 pairs of numbers per agent and coordinate, once a
+link: about 50 integer operations a pair, which take longer than the bytes do. Wanted: at most 2.2 ms. RSS-LB draws
+twice as many, and writes and reads a message for every neighbour. Wanted: at most 3.5 ms. AugDGM mixes twice and
+steps three arrays: 11 passes. JointAverage reads one array and writes two: 3.
 With 40 local steps of batch 32 between exchanges the arithmetic of training is the larger part: RSS-NB at most 1.10
 times DGD, RSS-LB at most 1.15 times.
 """
@@ -32,7 +32,7 @@ import numpy as np
 
 import hocket as hk
 from hocket import learning
-from hocket.engines.compiled import Compiled
+from hocket.engines.compiled.player import Compiled
 from hocket.engines.prepare import prepare
 from hocket.engines.schedule import STOPS, Looks
 from hocket.engines.simulator import step_table
@@ -84,7 +84,7 @@ def played(job: Job, algorithm: hk.Algorithm, exchanges: int, judged: Any = None
 
 
 def exchanging(algorithm: hk.Algorithm, agents: int) -> float:
-    """One exchange of agents whose objectives are zero: words, noise and mixing, and nothing else."""
+    """One exchange of agents whose objectives are zero: messages, noise and mixing, and nothing else."""
     problem = hk.Problem(
         lambda x, data: jnp.zeros((), x.dtype),
         np.zeros((agents, 1), np.float32),

@@ -22,7 +22,7 @@ from rivals.torch_models import Training, one_by_one, stacked
 
 import hocket as hk
 from hocket import learning
-from hocket.engines.compiled import Compiled
+from hocket.engines.compiled.player import Compiled
 from hocket.engines.prepare import prepare
 from hocket.engines.schedule import STOPS, Looks
 from hocket.engines.simulator import step_table

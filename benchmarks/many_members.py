@@ -7,8 +7,8 @@ Each member has links and a disk of its own. All are in one process, and talk ov
 before speech and all, as they would on machines of their own; so time and memory are those of all of them together.
 Linked as `hocket peer plan` does: beyond twelve members with few links and short ways. The rows are made up.
 
-Beside the bytes of words stands the floor of a tree: over each of its n − 1 links the numbers go up once and down once,
-16 bytes each as the group has 2^128 elements, in a frame, with what gRPC, HTTP/2 and TLS put around a message.
+Beside the bytes of messages stands the floor of a tree: over each of its n − 1 links the numbers go up once and down
+once, 16 bytes each as the group has 2^128 elements, in a frame, with what gRPC, HTTP/2 and TLS put around a message.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ import numpy as np
 
 from hocket.algorithms.totals import Totals
 from hocket.config.files import dumps
-from hocket.federation.cards import Card
-from hocket.federation.consent import keep_consent
-from hocket.federation.engine.masked_sum import MaskedSum
-from hocket.federation.engine.peer import Played
-from hocket.federation.home import Home
-from hocket.federation.member import Member
-from hocket.federation.participation import take_part
-from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_draft import draw_up, study_topology
-from hocket.federation.plan_verdict import judge_plan
-from hocket.federation.presence import Presence
-from hocket.federation.run_folder import RunFolder
-from hocket.federation.study_task import MOST_TOTALS, NUMBERS, StudyTask
-from hocket.federation.task import GradientTask
+from hocket.federation.audit.study_audit import judge_plan
+from hocket.federation.membership.session import Session
+from hocket.federation.plan.cards import Card
+from hocket.federation.plan.draft import draw_up, study_topology
+from hocket.federation.plan.plan import FederationPlan
+from hocket.federation.runtime.member import Member
+from hocket.federation.runtime.participation import take_part
+from hocket.federation.runtime.peer import Played
+from hocket.federation.runtime.secure_sum import MaskedSum
+from hocket.federation.state.consent import keep_consent
+from hocket.federation.state.home import Home
+from hocket.federation.state.run_folder import RunFolder
+from hocket.federation.workloads.study import MOST_SUMS, NUMBERS, StudyTask
+from hocket.federation.workloads.task import GradientTask
 from hocket.files import toml_tables
 from hocket.links.conversation import Conversation
 from hocket.links.identity import Identity
 from hocket.links.wire import HEADER, PART, SHAPE, Kind
 from hocket.machine import LOOPBACK, held_ports
-from hocket.studies import Table, parse_study, rehearse
+from hocket.studies import Table, parse_study, simulate
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Traffic:
     floor: int = 0
     """Of the sums that were asked for."""
     began: float = math.inf
-    """When the first word was said: by then the links are up, and keys agreed on."""
+    """When the first message was sent: by then the links are up, and keys agreed on."""
     processor: float = 0.0
     """And how much processor time there was by then."""
     _sums: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Traffic:
         found, send, begin = cls(), Conversation.send, MaskedSum.of
 
         async def sent(self: Conversation, name: str, message: bytes) -> None:
-            if message[5] == Kind.WORD:
+            if message[5] == Kind.MESSAGE:
                 if not found.messages:
                     found.began, found.processor = time.perf_counter(), time.process_time()
                 found.messages += 1
@@ -97,7 +97,7 @@ class Traffic:
 
     def __str__(self) -> str:
         return (
-            f"{self.messages:,} words of {self.bytes / 1e6:,.2f} MB in all, {self.bytes / self.floor:.3f} of the "
+            f"{self.messages:,} messages of {self.bytes / 1e6:,.2f} MB in all, {self.bytes / self.floor:.3f} of the "
             f"tree's {self.floor / 1e6:,.2f} MB"
         )
 
@@ -116,16 +116,16 @@ class Outcome:
     seconds: float
     """From the first connection to the last member's results."""
     since_links: tuple[float, float]
-    """Seconds from the first word to the last member's results, and the processor time of all members in them."""
+    """Seconds from the first message to the last member's results, and the processor time of all members in them."""
     traffic: Traffic
     megabytes: float
     """Taken by all members together, beyond what the process had before."""
     per_link: float
     """Kilobytes said over a link in both directions, on average."""
     most: float
-    """Kilobytes said by whoever said most."""
+    """Kilobytes sent by the member that sent most."""
     same: bool
-    """Whether everybody has the results of the rehearsal, to the last bit."""
+    """Whether everybody has the results of the dry run, to the last bit."""
 
 
 def tables(members: int, columns: int, rows: int) -> dict[str, Table]:
@@ -154,7 +154,7 @@ def planned(identities: list[Identity], ports: list[int], study: str) -> Federat
         algorithm={"name": Totals.key, "study": study},
         step={"constant": 1.0},
         task={"name": "many clinics", "dataset": "many-clinics", "dimension": NUMBERS},
-        run={"rounds": MOST_TOTALS},
+        run={"rounds": MOST_SUMS},
         audit={"colluders": 1},
     )
     for one in identities:
@@ -166,9 +166,9 @@ def played(members: list[Member]) -> dict[str, int]:
     """All of them to the end; how many bytes each has said in sums."""
     said: dict[str, int] = {}
 
-    def watch(played: Played, presence: Presence) -> None:
-        assert presence.conversation is not None
-        said[presence.name] = presence.conversation.bytes_said
+    def watch(played: Played, session: Session) -> None:
+        assert session.conversation is not None
+        said[session.name] = session.conversation.bytes_sent
 
     async def everybody() -> None:
         await asyncio.gather(*(take_part(member, watch=watch) for member in members))
@@ -181,7 +181,7 @@ def measured(members: int, columns: int, rows: int) -> Outcome:
     """One study of so many members."""
     study, dealt = study_text(columns), tables(members, columns, rows)
     parsed = parse_study(toml_tables(study))
-    expected = json.loads(json.dumps(rehearse(parsed, dealt).data)) | {"rows_by_member": 0}
+    expected = json.loads(json.dumps(simulate(parsed, dealt).data)) | {"rows_by_member": 0}
     identities = [Identity.create(name) for name in dealt]
     with tempfile.TemporaryDirectory() as folder, held_ports(members) as ports:
         plan = planned(identities, ports, study)
@@ -221,8 +221,8 @@ def line(members: int, columns: int, rows: int) -> str:
         f"{members} members with {rows:,} rows each, {columns} columns, {one.links} links: {one.totals} totals in "
         f"{one.seconds:.1f} s, {seconds:.2f} s of them since the first word, with {processor:.2f} s of processor time; "
         f"{one.megabytes:,.0f} MB for all, {one.megabytes / members:.1f} MB each; {one.traffic}; "
-        f"{one.per_link:,.0f} kB over a link, {one.most:,.0f} kB said by whoever said most; results as in the "
-        f"rehearsal, to the last bit: {'yes' if one.same else 'NO'}"
+        f"{one.per_link:,.0f} kB over a link, {one.most:,.0f} kB sent by the member that sent most; results as in the "
+        f"dry run, to the last bit: {'yes' if one.same else 'NO'}"
     )
 
 

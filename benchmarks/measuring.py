@@ -26,10 +26,10 @@ import numpy as np
 
 import hocket as hk
 from hocket.algorithm import x_of
-from hocket.engines.compiled import Compiled
-from hocket.engines.measures import Gauge, Measures
-from hocket.engines.prepare import Measured, prepare
-from hocket.engines.program import Carry, Program, Steps
+from hocket.engines.compiled.measures import Gauge, Measures
+from hocket.engines.compiled.player import Compiled
+from hocket.engines.compiled.program import Carry, Program, Steps
+from hocket.engines.prepare import Measuring, prepare
 from hocket.engines.schedule import STOPS, Looks
 from hocket.engines.simulator import step_table
 from hocket.engines.solver import play
@@ -101,7 +101,7 @@ def unmeasured(case: Case, algorithm: hk.Algorithm) -> hk.Run:
     asked: dict[str, Any] = {"step": DEFAULT_STEP} | case.how
     averaging = asked.pop("time_average", True)
     job = Job.asked(case.problem, case.network, algorithm, rounds=case.rounds, **asked)
-    nothing = Measured(averaging=averaging, gauge=Nothing())
+    nothing = Measuring(averaging=averaging, gauge=Nothing())
     return play(job, algorithm.effective(), nothing, engine="simulator", marks=np.array([case.rounds]))
 
 

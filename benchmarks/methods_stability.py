@@ -27,7 +27,7 @@ WIDTH = 10
 FACTORS = (1.0, 10.0)
 """Of the rule of thumb: as it is, and far too much, so that there is something to guard against."""
 SAME = 1e-6
-"""Relative difference of two gaps above which runs have parted: what safeguards say beside words rounds nothing."""
+"""Relative difference of two gaps above which runs have parted: what safeguards say beside messages rounds nothing."""
 
 
 def graphs(count: int) -> dict[str, Any]:
@@ -38,9 +38,7 @@ def graphs(count: int) -> dict[str, Any]:
         p = rng.uniform(0.25, 0.8)
         graph = nx.gnp_random_graph(AGENTS, p, seed=int(rng.integers(1 << 31)))
         if nx.is_connected(graph):
-            found[f"graph {len(found)}"] = hk.Network.from_edges(
-                list(graph.edges), AGENTS, weights="metropolis"
-            )
+            found[f"graph {len(found)}"] = hk.Network(list(graph.edges), n=AGENTS, weights="metropolis")
     return found
 
 

@@ -76,13 +76,13 @@ def play(folder: Path, kind: str, algorithm: dict[str, Any], about: dict[str, An
 
 def prepare(folder: Path, ports: list[int], algorithm: dict[str, Any], about: dict[str, Any]) -> None:
     """Identities and a plan that all have signed."""
-    from hocket.federation.cards import Card
-    from hocket.federation.consent import keep_consent
-    from hocket.federation.home import Home
-    from hocket.federation.plan_audit import audit_plan
-    from hocket.federation.plan_draft import draw_up
-    from hocket.federation.plan_file import write_plan
-    from hocket.federation.run_folder import RunFolder
+    from hocket.federation.audit.plan_audit import audit_plan
+    from hocket.federation.plan.cards import Card
+    from hocket.federation.plan.draft import draw_up
+    from hocket.federation.plan.plan_file import write_plan
+    from hocket.federation.state.consent import keep_consent
+    from hocket.federation.state.home import Home
+    from hocket.federation.state.run_folder import RunFolder
     from hocket.links.identity import Identity
 
     identities = [Identity.create(name) for name in MEMBERS]
@@ -108,8 +108,8 @@ def prepare(folder: Path, ports: list[int], algorithm: dict[str, Any], about: di
 
 def one(kind: str, folder: Path, name: str) -> Pace:
     """One process of either contestant."""
-    from hocket.federation.home import Home
-    from hocket.federation.plan_file import read_plan
+    from hocket.federation.plan.plan_file import read_plan
+    from hocket.federation.state.home import Home
     from hocket.links.identity import Identity
 
     plan = read_plan(folder / "plan.toml")
@@ -135,13 +135,13 @@ def one(kind: str, folder: Path, name: str) -> Pace:
 
 
 def _hocket(plan: Any, identity: Any, home: Any) -> Pace:
-    from hocket.federation.member import Member
-    from hocket.federation.participation import take_part
-    from hocket.federation.task import GradientTask
+    from hocket.federation.runtime.member import Member
+    from hocket.federation.runtime.participation import take_part
+    from hocket.federation.workloads.task import GradientTask
 
     rounds, marks = plan.run.rounds, {}
 
-    def watch(played: Any, presence: Any) -> None:
+    def watch(played: Any, session: Any) -> None:
         if played.k in (warm_up(rounds), rounds):
             marks[played.k] = Pace.now()
 

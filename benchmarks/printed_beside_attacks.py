@@ -11,9 +11,9 @@ A cell is an algorithm, a listener, a class of objectives, and whether the feasi
 `hk.leakage` with the form of the run's own objectives, as an audit of that run prints it. An attack's error is that of
 the last gradient, over all honest agents and coordinates as a part of what was printed of each, root mean square; of
 the medians over seeds the smallest counts, whichever attack it is. Wanted: 0.8 or more, since the median of an attack
-that does exactly as well as foretold is a little under 1. A ± beyond the size of a gradient is printed as "as good as
-unknown" and counts as that size, by which whoever guesses zero is off. "exact" is printed where nothing is claimed to
-be hidden.
+that does exactly as well as predicted is a little under 1. A ± beyond the size of a gradient is printed as "as good as
+unknown" and counts as that size, by which anybody who guesses zero is off. "exact" is printed where nothing is
+claimed to be hidden.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ import numpy as np
 import hocket as hk
 from hocket.errors import HocketError
 from hocket.privacy import attacks
-from hocket.privacy.attacks.words import mixed
-from hocket.privacy.estimate.rehearsal import models_of_run
-from hocket.privacy.verdict.theorem import privacy_claim
+from hocket.privacy.attacks.messages import mixed
+from hocket.privacy.audit.theorem import privacy_claim
+from hocket.privacy.leakage.dry_run import models_of_run
 from hocket.runs.view import View
 
 ROUNDS, WANTED = 40, 0.8
@@ -45,14 +45,14 @@ WIDE, NARROW = hk.Box(-50, 50), hk.Box(-0.1, 0.1)
 ALGORITHMS: dict[str, hk.Algorithm] = {
     "DGD": hk.Dgd(),
     "RSS-NB": hk.RssNb(2.0),
-    "RSS-NB, anchored": hk.RssNb(2.0, anchor=0.5),
+    "RSS-NB, persistent": hk.RssNb(2.0, persistent=0.5),
     "RSS-LB": hk.RssLb(2.0),
     "FS": hk.FunctionSharing(2, 2.0),
     "own noise": hk.IndependentNoise(1.0),
 }
 LISTENERS = {
     "one of K5": (hk.Network.complete(5), (0,), "coalition"),
-    "tap on C5": (hk.Network.cycle(5), (), "states"),
+    "eavesdropper on C5": (hk.Network.cycle(5), (), "states"),
 }
 
 
@@ -174,7 +174,7 @@ def measured(cell: Cell, seeds: int) -> Row:
             errors = {j: error for j, error in every.items() if estimate.sd[j] > 0}
             if not errors:
                 continue
-            # Beyond the size of a gradient ± says "as good as unknown": whoever guesses zero is off by that much.
+            # Beyond the size of a gradient ± says "as good as unknown": anybody who guesses zero is off by that much.
             ratios = [error / min(estimate.sd[j], size) for j, error in errors.items()]
             found.setdefault(name, []).append(
                 (

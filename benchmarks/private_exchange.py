@@ -8,7 +8,7 @@ held-out digits an agent gets right; and beside it DP-SGD, which hides samples b
 
 They do not promise the same. Secure aggregation and CKKS need a server, and hide from it and from the others all but
 what is returned: the mean, or a neighbourhood's. RSS-NB needs none, and leaves neighbours a guess that its noise
-widens. DP-SGD alone protects samples from whoever sees the final model.
+widens. DP-SGD alone protects samples from anybody who sees the final model.
 
 Opacus is handed hocket's noise, so that both do the same work. Its own account is of another promise: a sample added
 or removed in place of one replaced, and Poisson batches in place of subsets of one size. At the ε here that asks for

@@ -3,8 +3,8 @@
     python benchmarks/private_rounds.py                 three minutes, prints two tables
     python benchmarks/private_rounds.py NAME...         some rows of them: polynomials, single, training …
 
-Floor: RSS-LB draws the numbers that RSS-NB draws, and writes and reads a word for every neighbour where RSS-NB has one
-for all; function sharing adds its noise function's slope to a gradient, and reads four numbers a coordinate for it;
+Floor: RSS-LB draws the numbers that RSS-NB draws, and writes and reads a message for every neighbour where RSS-NB has
+one for all; function sharing adds its noise function's slope to a gradient, and reads four numbers a coordinate for it;
 DP-SGD needs the length of every sample's gradient, which in a layer follows from what goes in and what comes back, and
 a normal number for every parameter and step. Ways take turns in one process, and a ratio is of median processor times:
 some virtual machines leave out a thread's time now and then, so that the least is none.

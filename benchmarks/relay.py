@@ -1,15 +1,15 @@
-"""MB in a second over one link: direct, through a relay by plain TCP, and by WebSocket over TLS.
+"""MB in a second over one link: direct, and through a relay by WebSocket, with and without TLS.
 
     python benchmarks/relay.py
 
-Two members in processes of their own, gRPC over mutual TLS between them, words of 4 MB one way: on loopback, and with a
-line of 100 Mbit/s and 20 ms (there and back) between each member and the world, which a process of ours plays. Through
-a relay there are three more processes, the relay and a forwarder beside each member; all of them share this machine's
-cores, which members on machines of their own do not. Kinds take turns in the same run, so that a busy machine is busy
-for all; reported are the median over turns, the best, and the share of direct links.
+Two members in processes of their own, gRPC over mutual TLS between them, messages of 4 MB one way: on loopback, and
+with a line of 100 Mbit/s and 20 ms (there and back) between each member and the world, which a process of ours plays.
+Through a relay there are three more processes, the relay and a forwarder beside each member; all of them share this
+machine's cores, which members on machines of their own do not. Kinds take turns in the same run, so that a busy
+machine is busy for all; reported are the median over turns, the best, and the share of direct links.
 
 Last, what a busy machine does not change: MB that pass a forwarder, a relay and another forwarder for each second of
-processor time, all of them in one process, with the one that sends and the one that hears.
+processor time, all of them in one process, with the one that sends and the one that receives.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ RATE, DELAY = 12.5e6, 0.01
 HELLO = b"\x16"
 ALONE = 300 << 20
 """Bytes that pass two forwarders and a relay alone."""
-KINDS = {"direct": "", "plain TCP relay": "tcp", "WebSocket relay": "ws", "WebSocket over TLS": "wss"}
+KINDS = {"direct": "", "WebSocket relay": "ws", "WebSocket over TLS": "wss"}
 
 
 def main() -> None:
@@ -42,14 +42,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         prepare(Path(folder))
         table(
-            f"loopback, {COUNT} words of 4 MB, {os.cpu_count()} cores",
+            f"loopback, {COUNT} messages of 4 MB, {os.cpu_count()} cores",
             Path(folder),
             TURNS,
             COUNT,
             lines=False,
         )
         table(
-            f"lines of 100 Mbit/s and 20 ms, {LINE_COUNT} words of 4 MB",
+            f"lines of 100 Mbit/s and 20 ms, {LINE_COUNT} messages of 4 MB",
             Path(folder),
             LINE_TURNS,
             LINE_COUNT,
@@ -154,13 +154,13 @@ async def line(folder: Path, door: str, behind: str) -> None:
 
 
 async def listen(folder: Path, name: str, count: str) -> None:
-    """Ash: hears all words, and says how long that took."""
-    from hocket.links.events import Heard
+    """Ash: receives all messages, and reports how long that took."""
+    from hocket.links.events import Received
 
     channels = await opened(folder, "ash", name)
     began, words = 0.0, 0
     while words < int(count):
-        if isinstance(event := await channels.receive(), Heard):
+        if isinstance(event := await channels.receive(), Received):
             if event.message == b"now":
                 began = time.perf_counter()
             else:
@@ -172,8 +172,8 @@ async def listen(folder: Path, name: str, count: str) -> None:
 
 
 async def dial(folder: Path, name: str, count: str) -> None:
-    """Birch: says all words, once it is joined."""
-    from hocket.links.events import Heard, Joined
+    """Birch: sends all messages, once it is joined."""
+    from hocket.links.events import Joined, Received
 
     channels = await opened(folder, "birch", name)
     while not isinstance(await channels.receive(), Joined):
@@ -183,14 +183,14 @@ async def dial(folder: Path, name: str, count: str) -> None:
     await channels.send("ash", b"now")
     for _ in range(int(count)):
         await channels.send("ash", word)
-    while not isinstance(await channels.receive(), Heard):
+    while not isinstance(await channels.receive(), Received):
         pass
     await channels.close()
 
 
 async def opened(folder: Path, me: str, name: str) -> Any:
     """A link to the other one."""
-    from hocket.federation.relays import through_relays
+    from hocket.federation.plan.relays import through_relays
     from hocket.links.channel import Neighbour, open_channels
     from hocket.links.identity import Identity, name_in_clear
     from hocket.links.relay.forwarder import Orders
@@ -213,9 +213,15 @@ async def opened(folder: Path, me: str, name: str) -> Any:
 
     if "://" not in name:
         return await opening(*((name, {}) if me == "ash" else (None, {"ash": name})))
-    dialled = {"ash": (name,)} if me == "birch" else {}
-    orders = Orders(identity, "0" * 64, (name,), () if dialled else ("birch",), dialled)
-    return await through_relays(orders, None, opening)
+    relays = (on_card(name),)
+    dialled = {"ash": relays} if me == "birch" else {}
+    orders = Orders(identity, "0" * 64, relays, () if dialled else ("birch",), dialled)
+    return await through_relays(orders, None, opening, lambda *_, **__: None)
+
+
+def on_card(name: str) -> str:
+    """A relay as cards name it: with TLS unless they say otherwise."""
+    return name.removeprefix("wss://")
 
 
 async def relay(folder: Path, port: str, *names: str) -> None:
@@ -235,8 +241,8 @@ def made(folder: Path, port: int, names: Sequence[str]) -> Any:
     tls.load_cert_chain(folder / "relay.pem")
     certificates = {one: (folder / one / "certificate.pem").read_bytes() for one in ("ash", "birch")}
     return Relay(
-        frozenset(names),
-        lambda call: Guest(certificates[call.speaker], 1),
+        frozenset(map(on_card, names)),
+        lambda call: Guest(certificates[call.sender], 1),
         listen=("127.0.0.1", port),
         tls=tls,
     )
@@ -250,20 +256,20 @@ async def by_itself(folder: Path, scheme: str) -> None:
     from hocket.machine import UNIX, held_ports
 
     keep_memory()
-    heard, all_of_it = 0, asyncio.Event()
+    received, all_of_it = 0, asyncio.Event()
 
     async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal heard
+        nonlocal received
         while data := await reader.read(1 << 18):
-            heard += len(data)
-            if heard == len(data):
+            received += len(data)
+            if received == len(data):
                 writer.write(HELLO)  # as TLS answers
-            if heard >= ALONE:
+            if received >= ALONE:
                 all_of_it.set()
         writer.close()
 
     with held_ports(2) as [port, sink]:
-        name = f"{scheme}://127.0.0.1:{port}"
+        name = on_card(f"{scheme}://127.0.0.1:{port}")
         async with (
             await asyncio.start_server(hear, "127.0.0.1", sink, limit=1 << 18),
             made(folder, port, [name]),

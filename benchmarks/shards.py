@@ -22,18 +22,17 @@ from jax.experimental import multihost_utils
 from jax.sharding import Mesh, PartitionSpec
 
 import hocket as hk
-from hocket.algorithm import Tell, Total
+from hocket.algorithm import SecureSum, SendEach
 from hocket.engines.cluster.player import Traffic, weigh
 from hocket.engines.cluster.routes import SHARDS, Routes, Trip
 from hocket.engines.cluster.shard import cut
 from hocket.engines.cluster.sharded import Sharded
-from hocket.engines.compiled import Compiled, legs
+from hocket.engines.compiled.player import Compiled, legs
+from hocket.engines.compiled.rounds import begin
 from hocket.engines.prepare import prepare
-from hocket.engines.rounds import begin
 from hocket.engines.schedule import STOPS, Looks
 from hocket.engines.simulator import step_table
-from hocket.engines.spoken import spoken_in_round
-from hocket.engines.traffic import word_bytes
+from hocket.engines.traffic import message_bytes, sent_in_round
 from hocket.runs.job import Job
 
 STEP, LONGEST = 0.01, 4000
@@ -100,12 +99,14 @@ class Played:
 
     @property
     def loads(self) -> list[list[int]]:
-        """Bytes that a shard sends in each permutation of a round, word by word."""
+        """Bytes that a shard sends in each permutation of a round, message by message."""
         layout, found = self.player.layout, []
-        for spoken in spoken_in_round(self.stage.job, self.stage.program):
-            assert not isinstance(spoken, Total), "sums over all agents are no permutation"
-            timetable = layout.told if isinstance(spoken, Tell) else layout.said
-            word = word_bytes(spoken) // (self.stage.program.tables.slots if isinstance(spoken, Tell) else 1)
+        for outgoing in sent_in_round(self.stage.job, self.stage.program):
+            assert not isinstance(outgoing, SecureSum), "sums over all agents are no permutation"
+            timetable = layout.told if isinstance(outgoing, SendEach) else layout.said
+            word = message_bytes(outgoing) // (
+                self.stage.program.tables.slots if isinstance(outgoing, SendEach) else 1
+            )
             found.append([trip.load * word for trip in timetable.routes(0).trips])
         return found
 
@@ -143,7 +144,8 @@ class Played:
 
 
 def permutations(size: int, trips: int, often: int) -> Callable[[], Any]:
-    """Passes so many bytes on over so many trips at once, as one word of a round does; all of it so many times over."""
+    """Passes so many bytes on over so many trips at once, as one message of a round does; all of it so many times
+    over."""
     count = jax.process_count()
     mesh, spec = Mesh(np.array(jax.devices()), (SHARDS,)), PartitionSpec(SHARDS)
 

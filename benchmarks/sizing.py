@@ -7,11 +7,12 @@
 
 The model of a round:
 
-    time = shard + Σ over words (latency + bytes / bandwidth)
+    time = shard + Σ over messages (latency + bytes / bandwidth)
 
-    shard         what one shard takes by itself, with all packing and unpacking of words: every process plays its own
+    shard         what one shard takes by itself, with all packing and unpacking of messages: every process plays
+                  its own
                   shard at the same time, and sends to itself what is meant for others
-    words         that are said in a round; each takes as many permutations at once as there are other shards, and
+    messages      that are sent in a round; each takes as many permutations at once as there are other shards, and
                   `bytes` is what a shard sends in all of them
     latency,      from so many permutations at once of 4 kB and of 2 MB between the same processes, which do nothing
     bandwidth     else meanwhile
@@ -48,7 +49,7 @@ GPU_AGENTS, GPU_DIM, FLOAT = 1_024, 140_112, 4
 GPU_SECONDS = {"DGD": 0.893e-3, "RSS-NB": 2.649e-3}
 """A round's exchange of these on one H200, measured by `benchmarks/gpu.py`."""
 COPIES = 3
-"""Passes over words that leave and arrive, as the shard packs and unpacks them; an H200 copies at 3.75 TB/s."""
+"""Passes over messages that leave and arrive, as the shard packs and unpacks them; an H200 copies at 3.75 TB/s."""
 COPYING = 3.75e12
 LINKS = {"NVLink, 450 GB/s each way": (450e9, 1e-5), "Ethernet, 400 Gbit/s": (50e9, 2e-5)}
 """Bytes a second and latency of one GPU's own connection: the makers' rates and a usual latency, none of them ours."""
@@ -128,7 +129,7 @@ def show(processes: int, rows: list[dict[str, Any]]) -> None:
     print(f"\n{processes} processes, {TURNS} turns")
     print(
         f"{'':20}{'shard':>9}{'exchange':>10}{'model':>9}{'seen':>9}   seen/model (without the two extremes)   "
-        "words, permutations, bytes, latency, bandwidth"
+        "messages, permutations, bytes, latency, bandwidth"
     )
     for row in rows:
         parts = (row["shard"], row["exchange"], row["shard"] + row["exchange"], row["seen"])
@@ -146,7 +147,7 @@ def predicted(
 ) -> tuple[float, float]:
     """The model's seconds of a round with so many GPUs, 1,024 agents on each, and the bytes that each sends.
 
-    On a random graph an agent's word goes to every shard in which one of its neighbours sits.
+    On a random graph an agent's message goes to every shard in which one of its neighbours sits.
     """
     if gpus == 1:
         return compute, 0.0

@@ -1,4 +1,5 @@
-"""One logistic regression over four hospitals, by totals and as one would do it with a server; and on a public split.
+"""One logistic regression over four hospitals, by secure sums and as one would do it with a server; and on a public
+split.
 
     HOCKET_DATA=folder python benchmarks/studies.py
 
@@ -26,8 +27,8 @@ import many_members
 import numpy as np
 
 from hocket.errors import NotEstimable
-from hocket.studies import Results, Table, check_table, parse_study, read_table, rehearse, rehearse_analysis
-from hocket.studies.results import concluded
+from hocket.studies import Results, Table, check_table, parse_study, read_table, simulate, simulate_analysis
+from hocket.studies.results.results import concluded
 
 HOSPITALS = ("cleveland", "hungarian", "switzerland", "va")
 COLUMNS = ("age", "sex", "cp", "trestbps", "chol", "fbs", "restecg", "thalach", "exang", "oldpeak")
@@ -128,7 +129,7 @@ def fits(tables: dict[str, Table]) -> list[tuple[str, ...]]:
     def off(beta: np.ndarray) -> str:
         return f"{np.abs((beta - best) / error).max():.1e}"
 
-    results = rehearse(parse_study(STUDY), tables)
+    results = simulate(parse_study(STUDY), tables)
     assert results.findings.fit is not None
     lines = [
         (
@@ -194,7 +195,7 @@ def split(tables: dict[str, Table]) -> tuple[dict[str, Table], dict[str, Table]]
 def accuracy(tables: dict[str, Table]) -> tuple[float, float, int]:
     """Per cent right on test rows: the mean of the hospitals', and of all rows; and how many totals it took."""
     train, test = split(tables)
-    results = rehearse(parse_study(STUDY), train)
+    results = simulate(parse_study(STUDY), train)
     assert results.findings.fit is not None
     beta = results.findings.fit.beta
     right = {
@@ -222,21 +223,21 @@ def with_promise(tables: dict[str, Table], epsilon: float, among: str, part: str
         asked["describe"] = {"columns": ["age", "thalach", "sex"]}
     study = parse_study({**asked, "privacy": {"epsilon": epsilon, "delta": DELTA}})
     if among == "hocket":
-        return rehearse(study, tables, colluders=1)
+        return simulate(study, tables, colluders=1)
     if among == "local":
-        return rehearse(study, tables, colluders=len(tables) - 1)
+        return simulate(study, tables, colluders=len(tables) - 1)
     pooled = Table.of(
         {
             name: [cell for one in tables.values() for cell in one.columns[name]]
             for name in ("age", "thalach", "sex")
         }
     )
-    return rehearse_analysis({"centre": concluded(check_table(study, pooled)[1])}).result
+    return simulate_analysis({"centre": concluded(check_table(study, pooled)[1])}).result
 
 
 def noisy(tables: dict[str, Table]) -> list[tuple[str, ...]]:
     """Errors of a mean, a count and a slope, by ε and by who adds noise."""
-    exact = rehearse(parse_study(NOISY), tables).data["coefficients"]["age"]
+    exact = simulate(parse_study(NOISY), tables).data["coefficients"]["age"]
     ages = np.concatenate([np.array(one.columns["age"], dtype=float) for one in tables.values()])
     women = sum(int(float(sex) == 0) for one in tables.values() for sex in one.columns["sex"])
     lines = []

@@ -7,13 +7,12 @@ Names are loaded when first used, so that importing the package is quick.
 
 from __future__ import annotations
 
-import gc
 import importlib
 from typing import Any
 
 _NAMES = {
     "agent": "Agent",
-    "algorithm": "Algorithm Say Tell Total",
+    "algorithm": "Algorithm Broadcast SecureSum SendEach",
     "algorithms": (
         "AcceleratedTracking Admm AugDgm Centralised Choco Dgd ExactDiffusion Extra FunctionSharing "
         "GradientTracking IndependentNoise JointAverage LocalTracking Nids PrivateDgd PushDiging PushSum "
@@ -27,14 +26,14 @@ _NAMES = {
     "errors": "HocketError",
     "learning": "train",
     "networks.network": "Network",
-    "privacy": "audit certify leakage",
+    "privacy": "Adversary Horizon Neighbouring NoiseSpec audit certify leakage",
     "problems": "ElasticNet GroupLasso L1 Proximal",
     "problems.problem": "Problem",
     "problems.sets": "Ball Box Everywhere Simplex",
     "problems.standard": "heterogeneous_polynomials least_squares logistic paper_polynomials polynomials",
     "runs.run": "Run",
+    "runs.channel": "Channel",
     "runs.view": "View",
-    "runs.weather": "Weather",
     "steps": "Constant Derived Power Schedule",
 }
 """Public names by the module that they come from."""
@@ -48,10 +47,10 @@ __version__ = "0.1.0"
 
 def __getattr__(name: str) -> Any:
     if name in _PARTS:
-        return _loaded(name)
+        return importlib.import_module(f"hocket.{name}")
     if name not in _HOME:
         raise AttributeError(f"hocket has no {name!r}{_meant(name)}")
-    value = getattr(_loaded(_HOME[name]), name)
+    value = getattr(importlib.import_module(f"hocket.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 
@@ -63,17 +62,6 @@ def _meant(name: str) -> str:
     known = {one.lower(): f"hk.{one}" for one in __all__}
     close = nearest(name.lower(), known)
     return "" if not close else next(f"; did you mean {known[one]}?" for one in known if repr(one) in close)
-
-
-def _loaded(part: str) -> Any:
-    """Import a part; what it makes stays, so nothing is looked through for rubbish meanwhile, a tenth of the time."""
-    looking = gc.isenabled()
-    gc.disable()
-    try:
-        return importlib.import_module(f"hocket.{part}")
-    finally:
-        if looking:
-            gc.enable()
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,9 @@ from hocket import (
     learning as learning, privacy as privacy, problems as problems, studies as studies, theory as theory,
 )
 from hocket.agent import Agent as Agent
-from hocket.algorithm import Algorithm as Algorithm, Say as Say, Tell as Tell, Total as Total
+from hocket.algorithm import (
+    Algorithm as Algorithm, Broadcast as Broadcast, SecureSum as SecureSum, SendEach as SendEach,
+)
 from hocket.algorithms import (
     AcceleratedTracking as AcceleratedTracking, Admm as Admm, AugDgm as AugDgm, Centralised as Centralised,
     Choco as Choco, Dgd as Dgd, ExactDiffusion as ExactDiffusion, Extra as Extra,
@@ -26,7 +28,10 @@ from hocket.engines.traffic import bytes_per_round as bytes_per_round
 from hocket.errors import HocketError as HocketError
 from hocket.learning import train as train
 from hocket.networks.network import Network as Network
-from hocket.privacy import audit as audit, certify as certify, leakage as leakage
+from hocket.privacy import (
+    Adversary as Adversary, Horizon as Horizon, Neighbouring as Neighbouring, NoiseSpec as NoiseSpec,
+    audit as audit, certify as certify, leakage as leakage,
+)
 from hocket.problems import ElasticNet as ElasticNet, GroupLasso as GroupLasso, L1 as L1, Proximal as Proximal
 from hocket.problems.problem import Problem as Problem
 from hocket.problems.sets import Ball as Ball, Box as Box, Everywhere as Everywhere, Simplex as Simplex
@@ -36,7 +41,7 @@ from hocket.problems.standard import (
 )
 from hocket.runs.run import Run as Run
 from hocket.runs.view import View as View
-from hocket.runs.weather import Weather as Weather
+from hocket.runs.channel import Channel as Channel
 from hocket.steps import Constant as Constant, Derived as Derived, Power as Power, Schedule as Schedule
 
 __version__: str

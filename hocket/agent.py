@@ -18,7 +18,7 @@ Projection = Literal["stepped", "mixed"]
 EVERYWHERE = Everywhere()
 
 
-class Heard(Protocol):
+class Received(Protocol):
     """What the neighbours said in one exchange. Opaque: open it with `agent.mix`."""
 
     def mixed_with(self, own: Any) -> Any:
@@ -99,9 +99,9 @@ class Agent:
         """d_j = Σ_i (s^{i,j} − s^{j,i}) of round k: it sums to zero over the network."""
         return self.shares["paired"]
 
-    def anchor_noise(self) -> Any:
+    def persistent_noise(self) -> Any:
         """Pairwise noise drawn once and kept for as long as the data are the same; None if none was agreed."""
-        return self.shares.get("anchor")
+        return self.shares.get("persistent")
 
     def function_noise(self) -> Any:
         """Coefficients of this agent's noise function: pairwise, drawn once, zero over the network."""
@@ -127,9 +127,9 @@ class Agent:
         """Whether noise of a kind is drawn as it is added, so that `add_noise` saves a pass."""
         return kind in (self.adders or {})
 
-    def mix(self, own: Any, heard: Heard) -> Any:
+    def mix(self, own: Any, received: Received) -> Any:
         """v_j = Σ_i B[j,i] w_i, with `own` as this agent's word to itself [paper, line 8]."""
-        return heard.mixed_with(own)
+        return received.mixed_with(own)
 
     def gradient(self, v: Any) -> Any:
         """∇(f_j + p_j) at v, or at the projection of v where the objective is regular on X only.

@@ -1,9 +1,9 @@
 """The interface of an algorithm: what one agent says and does in a round, written as a generator.
 
-`yield Say(word)` tells every neighbour the same, `yield Tell(words)` each neighbour its own; either way the yield
-gives back what was heard, to be opened with `agent.mix`. `yield Total(values)` gives back the sum of what all agents
-gave, and shows nobody anything else. Nothing leaves an agent in any other way, so what an auditor sees of a run is
-complete by construction.
+`yield Broadcast(word)` sends every neighbour the same, `yield SendEach(words)` each neighbour its own; either way the
+yield gives back what was received, to be opened with `agent.mix`. `yield SecureSum(values)` gives back the sum of what
+all agents gave, and shows nobody anything else. Nothing leaves an agent in any other way, so what an auditor sees of a
+run is complete by construction.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ import jax
 from hocket.agent import Agent
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
-from hocket.noise.deviations import Deviations
 from hocket.noise.draws import Draw
 from hocket.noise.functions import NoiseFunctions
 from hocket.noise.mechanism import Mechanism
+from hocket.noise.stds import Stds
 from hocket.noise.stored_sum import StoredSum
 from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.problem import Problem
 from hocket.rationals import check_real_fields
 from hocket.steps import DEFAULT_STEP, Step
 
-Unheard = Literal["own", "last", "later"]
+OnMissing = Literal["own", "last", "later"]
 """What an agent takes for a word that does not come: its own, the last that came, or nothing now and with the next one
 all that it missed. The last is what running sums give: whoever says the sum of all its words so far lets neighbours
 take the difference to what they heard last."""
 
 
-class Say(NamedTuple):
+class Broadcast(NamedTuple):
     """The same word to every neighbour."""
 
     word: Any
@@ -43,13 +43,13 @@ class Say(NamedTuple):
     """What whoever hears it makes of the word, and then mixes; None where it is mixed as it was said."""
 
 
-class Tell(NamedTuple):
+class SendEach(NamedTuple):
     """Its own word to each neighbour, a row per slot."""
 
     words: Any
 
 
-class Total(NamedTuple):
+class SecureSum(NamedTuple):
     """Numbers to be summed over all agents: every agent receives the sum, and nothing else is shown to anybody."""
 
     values: Any
@@ -60,18 +60,18 @@ class Total(NamedTuple):
     """The same tree with a name for each number, or for each place along the last axis: what errors call them."""
     noise: Any = None
     """The same tree with σ² of the noise that each agent adds to every number of an array, in units of the grid that
-    the numbers lie on, squared (`hocket.noise.total_noise`); None for an exact sum. Over links, and in rehearsals."""
+    the numbers lie on, squared (`hocket.secagg.noise_share`); None for an exact sum. Over links, and in rehearsals."""
 
 
-def opened(spoken: Say | Tell, word: Any) -> Any:
+def opened(outgoing: Broadcast | SendEach, word: Any) -> Any:
     """What a word stands for, of those that are said like this."""
-    decode = spoken.decode if isinstance(spoken, Say) else None
+    decode = outgoing.decode if isinstance(outgoing, Broadcast) else None
     return word if decode is None else decode(word)
 
 
-Spoken = Say | Tell | Total
+Outgoing = Broadcast | SendEach | SecureSum
 """What a round may yield."""
-Round = Generator[Spoken, Any, Any]
+Round = Generator[Outgoing, Any, Any]
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Algorithm(eqx.Module):
     """Where noise enters: what an agent says, or the gradient that it follows."""
     sums: ClassVar[bool] = False
     """Whether it asks for totals, and so for all members until its end."""
-    only_totals: ClassVar[bool] = False
+    only_sums: ClassVar[bool] = False
     """Whether agents say nothing but totals: masked over links, so that Theorem T covers it, whatever it sums."""
     averages: ClassVar[bool] = False
     """Whether what it sums are points of the feasible set, so that their mean lies in it, too."""
@@ -165,12 +165,12 @@ class Algorithm(eqx.Module):
         return False
 
     @property
-    def unheard(self) -> Unheard:
+    def on_missing(self) -> OnMissing:
         """What an agent takes for a word that does not come, in weather."""
         return "own"
 
     @property
-    def bears(self) -> Literal["", "outages", "weather"]:
+    def bears(self) -> Literal["", "outages", "channel"]:
         """Under what it is known to reach the optimum: nothing, weights that vary and stay doubly stochastic, or any
         weather."""
         return ""
@@ -273,7 +273,7 @@ class Algorithm(eqx.Module):
         """What nothing in a view of it would show to be otherwise."""
         return ()
 
-    def cure(self, *, exact: bool) -> str:
+    def fix(self, *, exact: bool) -> str:
         """What to plan instead where a gradient is known too well, or exactly; empty without advice of its own."""
         return ""
 
@@ -301,13 +301,13 @@ class Algorithm(eqx.Module):
         return self
 
     @classmethod
-    def typical(cls, *, anchored: bool = False) -> Algorithm | None:
+    def typical(cls, *, persistent: bool = False) -> Algorithm | None:
         """An instance that stands for the algorithm where it is asked about by its key; None if it cannot be."""
         return None
 
     @classmethod
     def with_certificate(
-        cls, sd: Deviations, own: float, *, unit: float, clip: float | None, objectives: ObjectiveClass
+        cls, sd: Stds, own: float, *, unit: float, clip: float | None, objectives: ObjectiveClass
     ) -> Algorithm:
         """With normal noise on which a certificate stands: σ between neighbours, perhaps by link, and τ of one's own;
         on a grid of this unit as far as it can be. `clip` is what a step's displacement is cut to, where members are
@@ -348,12 +348,12 @@ class Algorithm(eqx.Module):
         """What a reader of the run should know about this algorithm on this problem."""
         return []
 
-    def perturbation(self, agent: Agent, state: Any, spoken: Spoken, k: Any) -> Any:
+    def perturbation(self, agent: Agent, state: Any, outgoing: Outgoing, k: Any) -> Any:
         """What hides this agent in round k, in units of a gradient: (what it says − its state) / α_k.
 
         A word of several arrays begins with the one that stands for x.
         """
-        return (jax.tree.leaves(spoken[0])[0] - x_of(state)) / agent.step(k)
+        return (jax.tree.leaves(outgoing[0])[0] - x_of(state)) / agent.step(k)
 
 
 def x_of(state: Any) -> Any:
@@ -361,18 +361,18 @@ def x_of(state: Any) -> Any:
     return getattr(state, "x", state)
 
 
-def speaks(talk: Any) -> TypeGuard[Round]:
+def communicates(talk: Any) -> TypeGuard[Round]:
     """Whether a round says anything; one that does not is its next state already."""
     return isinstance(talk, Generator)
 
 
-def converse(talk: Any, exchange: Callable[[Spoken], Any]) -> Any:
+def carry_out(talk: Any, exchange: Callable[[Outgoing], Any]) -> Any:
     """Run a round to its end, passing everything said to `exchange`; returns what the round returns."""
-    if not speaks(talk):
+    if not communicates(talk):
         return talk
     try:
-        spoken = next(talk)
+        outgoing = next(talk)
         while True:
-            spoken = talk.send(exchange(spoken))
+            outgoing = talk.send(exchange(outgoing))
     except StopIteration as end:
         return end.value

@@ -22,10 +22,10 @@
     ├── ClusterError            processes of a cluster cannot find each other, or one of them is lost
     └── RunStopped              a run ended before its last round; what was reached is kept
         ├── Diverged            a state or an objective is no longer finite
-        ├── UnsafeRemainder     members left a federation, and what remains is below what was agreed
+        ├── UnsafeRemainder     members left a federation, and the survivors are not safe
         └── Interrupted         somebody pressed Ctrl-C
 
-Messages name the culprit, the limit and the cure. The command line prints them without a traceback.
+Messages name the culprit, the limit and the fix. The command line prints them without a traceback.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class ClusterError(HocketError):
 
 
 class RunStopped(HocketError):
-    """A run ended before its last round; `checkpoint` says where it can be taken up again."""
+    """A run ended before its last round; `checkpoint` is where it can be taken up again."""
 
     def __init__(self, message: str, *, round: int, run: Any = None, checkpoint: Path | None = None):
         super().__init__(message)
@@ -132,7 +132,7 @@ class Diverged(RunStopped):
 
 
 class UnsafeRemainder(RunStopped):
-    """Members left a federation, and what remains hides less than was agreed; nothing was said since."""
+    """Members left a federation, and the survivors are less protected than was agreed; nothing was sent since."""
 
 
 class Interrupted(RunStopped):

@@ -1,5 +1,5 @@
 """What hocket asks of the machine: files that are replaced whole, ports for processes to come and the commands that
-start them, tables that it has already, one thread at work, less looking for rubbish.
+start them, tables that it has already, one thread at work.
 
 After a crash there is the old file or the new one, never half of one.
 """
@@ -7,7 +7,6 @@ After a crash there is the old file or the new one, never half of one.
 from __future__ import annotations
 
 import errno
-import gc
 import importlib.util
 import os
 import secrets
@@ -16,7 +15,7 @@ import socket
 import stat
 import sys
 from collections.abc import Generator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -26,22 +25,36 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def replaced(path: Path, *, mode: int = 0o666) -> Generator[IO[bytes]]:
+def replaced(path: Path, *, mode: int = 0o666, durable: bool = True) -> Generator[IO[bytes]]:
     """A file to write to, which is `path` once it is on the disk; where writing fails, nothing has changed.
 
     It has a name of its own until then: of several who write at once the last one counts, and each wrote all of it.
-    The `mode` is less what the process's umask takes away, from the first byte on.
+    The `mode` is less what the process's umask takes away, from the first byte on. What is not `durable` is whole too,
+    but after a loss of power it may be gone.
     """
     unfinished = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
     try:
         with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         os.replace(unfinished, path)
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
+    if durable:
+        _force_folder(path.parent)
+
+
+def _force_folder(folder: Path) -> None:
+    """Have a folder's names on the disk, where the system lets one ask for that."""
+    with suppress(OSError):
+        about = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+        try:
+            os.fsync(about)
+        finally:
+            os.close(about)
 
 
 def replace_text(path: Path, text: str) -> None:
@@ -143,17 +156,6 @@ def held_ports(count: int) -> Generator[list[int]]:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             one.bind((LOOPBACK, 0))
         yield [one.getsockname()[1] for one in held]
-
-
-@contextmanager
-def few_searches() -> Generator[None]:
-    """Python looks for rubbish a seventieth as often: for what ends soon, and makes much that stays until then."""
-    usual = gc.get_threshold()
-    gc.set_threshold(70 * usual[0], *usual[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)
 
 
 def one_thread() -> AbstractContextManager[Any]:

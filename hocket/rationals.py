@@ -12,7 +12,7 @@ import numpy as np
 
 from hocket.errors import BadAlgorithm, BadInput, BadProblem
 
-REAL = {"float", "int", "float | None", "int | None", "Deviations", "Deviations | None"}
+REAL = {"float", "int", "float | None", "int | None", "Stds", "Stds | None"}
 """Types of an algorithm's fields that hold numbers."""
 
 
@@ -55,7 +55,7 @@ def _unreal(value: Any, wanted: str) -> str:
     if np.iscomplexobj(value):
         return "complex"
     kind = type(value).__name__  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    if kind in ("list", "tuple", "set", "dict") and "Deviations" not in wanted:
+    if kind in ("list", "tuple", "set", "dict") and "Stds" not in wanted:
         return f"a {kind}"
     return foreign(value)
 
@@ -81,9 +81,9 @@ def foreign(value: Any) -> str:
 def check_dense_real(given: Any, name: str) -> None:
     """Refuse tensors, sparse arrays and complex numbers, with what makes arrays of them."""
     what = foreign(given)
-    cures = {"a torch tensor": ".detach().cpu().numpy()", "a SciPy sparse array": ".toarray()"}
+    fixes = {"a torch tensor": ".detach().cpu().numpy()", "a SciPy sparse array": ".toarray()"}
     if what:
-        raise BadProblem(f"{name} is {what}; pass a NumPy array, {cures[what]} of it")
+        raise BadProblem(f"{name} is {what}; pass a NumPy array, {fixes[what]} of it")
     if isinstance(given, list | tuple):
         rows: Any = given  # pyright: ignore[reportUnknownVariableType]
         for place, one in enumerate(rows):

@@ -10,8 +10,8 @@ from rivals.exchanges import Exchange, mixed_on_ring
 
 import hocket as hk
 from hocket.algorithm import Setting
-from hocket.federation.engine.role import Role
-from hocket.federation.engine.shares import ChainStreams, shares
+from hocket.federation.runtime.noise_shares import ChainStreams, shares
+from hocket.federation.runtime.role import MemberRole
 
 
 class OverLinks(Exchange):
@@ -21,7 +21,7 @@ class OverLinks(Exchange):
         network = hk.Network.cycle(agents)
         plan = Setting(network, dim, hk.Constant(step), 1 << 20)
         dtype = np.dtype(np.float32)
-        self.seats = [Role(j, plan, hk.RssNb(delta), hk.Everywhere(), dtype) for j in range(agents)]
+        self.seats = [MemberRole(j, plan, hk.RssNb(delta), hk.Everywhere(), dtype) for j in range(agents)]
         keys = {frozenset(link): secrets.token_bytes(32) for link in network.links.tolist()}
         self.streams = [
             ChainStreams(

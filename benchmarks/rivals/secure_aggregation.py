@@ -58,7 +58,7 @@ class SecureAggregation(Exchange):
 
 
 def _stream(key: bytes, k: int, count: int) -> np.ndarray:
-    """Random words of round k."""
+    """Random messages of round k."""
     words = np.empty(count, np.uint32)
     room = memoryview(words).cast("B")
     cipher = Cipher(algorithms.AES(key), modes.CTR(struct.pack(">QQ", k, 0))).encryptor()

@@ -90,11 +90,11 @@ def idea() -> Sheet:
     return sheet
 
 
-def star(sheet: Sheet, words: list[str], *, heard: list[Role]) -> list[Point]:
+def star(sheet: Sheet, words: list[str], *, received: list[Role]) -> list[Point]:
     """Agent j in the middle of three neighbours, and what it says to each."""
     centre = (190.0, 150.0)
     places = [(190.0, 40.0), (70.0, 240.0), (310.0, 240.0)]
-    for place, text, role, name in zip(places, words, heard, "abc", strict=True):
+    for place, text, role, name in zip(places, words, received, "abc", strict=True):
         sheet.arrow(centre, place, role=role)
         sheet.agent(place, name)
         x, y = between(centre, place, 0.5)
@@ -118,7 +118,7 @@ def beside(sheet: Sheet, lines: list[tuple[str, Role]], *, top: float = 78) -> N
 def dgd() -> Sheet:
     """Plain descent: neighbours hear the state itself."""
     sheet = Sheet(760, 290, "DGD: agent j says its state x to every neighbour, without any noise.")
-    star(sheet, ["x", "x", "x"], heard=["said"] * 3)
+    star(sheet, ["x", "x", "x"], received=["said"] * 3)
     beside(
         sheet,
         [
@@ -137,7 +137,7 @@ def rss_nb() -> Sheet:
     sheet = Sheet(
         760, 290, "RSS-NB: on every link noise is dealt in a pair; agent j says one word, x plus its sum."
     )
-    places = star(sheet, ["w", "w", "w"], heard=["said"] * 3)
+    places = star(sheet, ["w", "w", "w"], received=["said"] * 3)
     for place, (near, far) in zip(places, [("+s", "−s"), ("+t", "−t"), ("−u", "+u")], strict=True):
         for share, text in ((0.3, near), (0.7, far)):
             x, y = between((190, 150), place, share, 17 if place[0] >= 190 else -17)
@@ -160,7 +160,7 @@ def rss_lb() -> Sheet:
     sheet = Sheet(
         760, 290, "RSS-LB: agent j tells each neighbour another word; its noise balances over them."
     )
-    star(sheet, ["x + α d₁", "x + α d₂", "x + α d₃"], heard=["said", "noise", "good"])
+    star(sheet, ["x + α d₁", "x + α d₂", "x + α d₃"], received=["said", "noise", "good"])
     beside(
         sheet,
         [

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from hocket.config import problems, sections
-from hocket.federation import plan_sections as plan
+from hocket.federation.plan import sections as plan
 
 INTRODUCTION = """# Schema of the configuration
 
@@ -37,8 +37,8 @@ def _files() -> Iterator[str]:
     yield from _table("constant", sections.ConstantSection)
     yield "\n## [run]\n"
     yield from _table(None, sections.RunSection)
-    yield "\n## [weather]\n"
-    yield from _table(None, sections.WeatherSection)
+    yield "\n## [channel]\n"
+    yield from _table(None, sections.ChannelSection)
 
 
 def _plans() -> Iterator[str]:
@@ -50,8 +50,8 @@ def _plans() -> Iterator[str]:
     for name, model in (
         ("[federation]", plan.FederationSection),
         ("[task]", plan.TaskSection),
-        ("[run]", plan.RunSection),
-        ("[network]", plan.NetworkSection),
+        ("[run]", plan.PlanRunSection),
+        ("[network]", plan.PlanNetworkSection),
         ("[audit]", plan.AuditSection),
     ):
         yield from _table(f"{name} of a plan", model)

@@ -81,7 +81,7 @@ def federate(folder: Path) -> list[float]:
     )
     cards = [f"cards/{name}.toml" for name in NAMES]
     network = ("--topology", "cycle", "--colluders", 1, "--gradient-size", GRADIENT)
-    noise = ("--algorithm", "rss-nb", "--delta", DELTA, "--anchor", ANCHOR)
+    noise = ("--algorithm", "rss-nb", "--noise-bound", DELTA, "--persistent", ANCHOR)
     course = ("--rounds", ROUNDS, "--step", ",".join(map(str, STEP)), "--dtype", "float32")
     what = ("--task", TASK, "--dataset", "digits")
     finish(hocket(folder, "plan", *cards, *network, *noise, *course, *what, HOSPITAL="0"))
@@ -112,7 +112,7 @@ def simulate() -> list[float]:
     run = hk.solve(
         hk.Problem(loss, data, feasible=hk.Everywhere(), dim=len(start)),
         hk.Network.cycle(HOSPITALS),
-        hk.RssNb(delta=DELTA, anchor=ANCHOR),
+        hk.RssNb(delta=DELTA, persistent=ANCHOR),
         step=hk.Power(*STEP),
         rounds=ROUNDS,
         start=start,

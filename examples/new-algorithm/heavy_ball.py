@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import hocket as hk
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Round, Say, Setting
+from hocket.algorithm import Algorithm, Broadcast, Round, Setting
 from hocket.noise import Draw
 
 
@@ -32,8 +32,8 @@ class HeavyBall(Algorithm):
 
     def round(self, agent: Agent, state: Rolling, k: Any) -> Round:
         w = state.x + agent.step(k) * agent.paired_noise(k)
-        heard = yield Say(w)
-        v = agent.mix(w, heard)
+        received = yield Broadcast(w)
+        v = agent.mix(w, received)
         ahead = v + self.momentum * state.move
         x = agent.feasible.project(ahead - agent.step(k) * agent.gradient(v))
         return Rolling(x, x - v)

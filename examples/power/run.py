@@ -65,7 +65,7 @@ def main(quick: bool, out: Path) -> dict[str, hk.Run]:
     network = hk.Network.harary(3, STATIONS)
     rounds = 500 if quick else 20_000
     runs = {}
-    for name, algorithm in {"DGD": hk.Dgd(), "RSS-NB": hk.RssNb(delta=500.0, anchor=0.5)}.items():
+    for name, algorithm in {"DGD": hk.Dgd(), "RSS-NB": hk.RssNb(delta=500.0, persistent=0.5)}.items():
         run = runs[name] = hk.solve(
             problem, network, algorithm, step=STEP, rounds=rounds, seed=0, progress=False
         )

@@ -34,7 +34,7 @@ def sensor_network(rng: np.random.Generator) -> tuple[hk.Network, np.ndarray]:
     graph = nx.random_geometric_graph(SENSORS, REACH, pos=dict(enumerate(places)))
     lengths = np.linalg.norm(places[:, None] - places, axis=-1)
     graph.add_edges_from(nx.minimum_spanning_tree(nx.from_numpy_array(lengths)).edges)
-    return hk.Network.from_networkx(graph, weights="metropolis"), places
+    return hk.Network(graph, weights="metropolis"), places
 
 
 def readings(places: np.ndarray, rng: np.random.Generator) -> tuple[hk.Problem, np.ndarray]:
@@ -83,7 +83,7 @@ def main(quick: bool, out: Path) -> dict[str, hk.Run]:
     rounds = 300 if quick else 20_000
     algorithms = {
         "DGD": hk.Dgd(),
-        "RSS-NB": hk.RssNb(delta=30.0, anchor=0.5),
+        "RSS-NB": hk.RssNb(delta=30.0, persistent=0.5),
         "noise of one's own": hk.IndependentNoise(sd=4.75 / 3**0.5),
     }
     print(f"{SENSORS} sensors, {len(network.links)} links, λ = {network.lam:.2f}; {rounds:,} rounds")

@@ -2,7 +2,7 @@
 
     python examples/sign-off/run.py [--quick] [--out FOLDER]
 
-Audits the links they have, adds the fewest that mend them, audits again, plans the noise, and leaves a page to file.
+Audits the links they have, adds the fewest that repair them, audits again, plans the noise, and leaves a page to file.
 """
 
 import argparse
@@ -51,15 +51,18 @@ def draw(path: Path, before: hk.Network, after: hk.Network, rounds: list[int]) -
     honest = [agent for agent, name in enumerate(CLINICS) if name not in PAIR]
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
     for network, when in ((before, "as it is"), (after, "with the new links")):
-        for anchor in (0.0, 0.5):
-            kept = {"sigma": 1 - anchor, "anchor_sigma": anchor}  # of one draw, fresh and drawn once
+        for persistent in (0.0, 0.5):
+            kept = {
+                "sigma": 1 - persistent,
+                "persistent": persistent,
+            }  # of one draw, fresh and drawn once
             known = [
                 hk.leakage(network, "rss-nb", coalition=colluding(), rounds=k, step=STEP, **kept)
                 .sd[honest]
                 .min()
                 for k in rounds
             ]
-            axes.plot(rounds, known, "o-" if anchor else "s--", label=f"{when}, anchor {anchor:g}")
+            axes.plot(rounds, known, "o-" if persistent else "s--", label=f"{when}, anchor {persistent:g}")
     axes.set(
         xscale="log",
         title=f"How well {' and '.join(PAIR)} know the gradient they know best",
@@ -79,7 +82,7 @@ def main(quick: bool, out: Path) -> tuple[hk.Network, hk.Network]:
     graph = nx.Graph()
     graph.add_nodes_from(CLINICS)
     graph.add_edges_from(LINKS)
-    network = hk.Network.from_networkx(graph)
+    network = hk.Network(graph)
     rounds = 20 if quick else 500
 
     print(f"As it is, against any {COLLUDERS}:")
@@ -90,7 +93,7 @@ def main(quick: bool, out: Path) -> tuple[hk.Network, hk.Network]:
     added = [tuple(CLINICS[agent] for agent in link) for link in mended.added]
     print("\nNew links: " + ", ".join("–".join(link) for link in added))
     graph.add_edges_from(added)
-    better = hk.Network.from_networkx(graph)
+    better = hk.Network(graph)
 
     print("\nWith them:")
     for line in hk.audit(better, colluders=COLLUDERS, algorithm="function-sharing", rounds=rounds).verdict:

@@ -72,5 +72,5 @@ BY_KEY: dict[str, type[Algorithm]] = {kind.key: kind for kind in ALL}
 BY_CLASS: dict[str, type[Algorithm]] = {kind.__name__: kind for kind in ALL}
 COMPARED = {"function-sharing": False, "rss-nb": True, "rss-lb": False, "dgd": False, "independent": False}
 """What an audit compares by default, in this order, and of what it tries an anchored form too."""
-ANCHORED = RssNb
+PERSISTENT = RssNb
 """The algorithm whose noise can be kept in part, and is planned by how much."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Round, Say
+from hocket.algorithm import Broadcast, Round
 from hocket.algorithms.exact_method import ExactMethod, Shape
 from hocket.algorithms.parameters import check_positive
 from hocket.errors import BadAlgorithm
@@ -61,8 +61,8 @@ class AcceleratedTracking(ExactMethod):
         shrunk = 1 / (1 + alpha * mu)
         part = agent.with_part(shrunk)
         h = part.prox((there - state.price) * shrunk, k)
-        heard = yield Say(h)
-        price = state.price + (h - agent.mix(h, heard)) / 2
+        received = yield Broadcast(h)
+        price = state.price + (h - agent.mix(h, received)) / 2
         swing = part.prox((there - price) * shrunk, k)
         x = agent.feasible.project(at + 2 * tau / (2 - tau) * (swing - state.swing))
         return Hastened(x, swing, price)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple
 
 from hocket.agent import Agent
-from hocket.algorithm import Round, Say
+from hocket.algorithm import Broadcast, Round
 from hocket.algorithms.exact_method import PrimalDualMethod, Shape
 from hocket.algorithms.parameters import check_positive
 from hocket.rationals import matching
@@ -40,9 +40,9 @@ class Admm(PrimalDualMethod):
         return Priced(x, 0 * x)
 
     def round(self, agent: Agent, state: Priced, k: Any) -> Round:
-        heard = yield Say(state.x)
+        received = yield Broadcast(state.x)
         penalty = matching(self.penalty, state.x)
-        apart = penalty * (state.x - agent.mix(state.x, heard))
+        apart = penalty * (state.x - agent.mix(state.x, received))
         price, share = state.price + apart, 1 / (1 + 2 * penalty)
         stepped = state.x - share * (agent.step(k) * agent.gradient(state.x) + price + apart)
         return Priced(agent.with_part(share).prox(stepped, k), price)

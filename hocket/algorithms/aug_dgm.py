@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from hocket.agent import Agent
-from hocket.algorithm import Round, Say
+from hocket.algorithm import Broadcast, Round
 from hocket.algorithms.exact_method import TrackingMethod
 from hocket.algorithms.gradient_tracking import Tracked
 
@@ -26,12 +26,12 @@ class AugDgm(TrackingMethod):
 
     def round(self, agent: Agent, state: Tracked, k: Any) -> Round:
         w = agent.prox(state.x - agent.step(k) * state.y, k)
-        heard = yield Say(w)
-        x = agent.mix(w, heard)
+        received = yield Broadcast(w)
+        x = agent.mix(w, received)
         gradient = agent.gradient(x)
         tracked = state.y + gradient - state.gradient
-        heard = yield Say(tracked)
-        return Tracked(x, agent.mix(tracked, heard), gradient)
+        received = yield Broadcast(tracked)
+        return Tracked(x, agent.mix(tracked, received), gradient)
 
     def contraction(self, slack: float, condition: float) -> tuple[float, float, float]:
         rest = 1 - slack

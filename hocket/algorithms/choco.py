@@ -10,7 +10,7 @@ import equinox as eqx
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Round, Say, Setting
+from hocket.algorithm import Broadcast, Round, Setting
 from hocket.algorithms.compressors import Compressor, TopK, Whole
 from hocket.algorithms.noiseless import Noiseless
 from hocket.algorithms.parameters import check_positive
@@ -53,9 +53,9 @@ class Choco(Noiseless):
         stepped = agent.descend(state.x, k)
         decode = partial(self.compressor.decoded, k=k, dim=dim)
         word = self.compressor.encoded(stepped - state.copy, k)
-        heard = yield Say(word, decode)
+        received = yield Broadcast(word, decode)
         shown = decode(word)  # what neighbours make of it, to the last bit
-        copy, mixed = state.copy + shown, state.mixed + agent.mix(shown, heard)
+        copy, mixed = state.copy + shown, state.mixed + agent.mix(shown, received)
         return Shown(stepped + matching(self._pull(dim), stepped) * (mixed - copy), copy, mixed)
 
     def _pull(self, dim: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Round, Say
+from hocket.algorithm import Algorithm, Broadcast, Round
 
 
 class Dgd(Algorithm):
@@ -20,24 +20,24 @@ class Dgd(Algorithm):
     hides_nothing: ClassVar[bool] = True
 
     @classmethod
-    def typical(cls, *, anchored: bool = False) -> Dgd | None:
-        return None if anchored else cls()
+    def typical(cls, *, persistent: bool = False) -> Dgd | None:
+        return None if persistent else cls()
 
     @property
     def plain(self) -> bool:
         return True
 
     @property
-    def bears(self) -> Literal["", "outages", "weather"]:
+    def bears(self) -> Literal["", "outages", "channel"]:
         return "outages"
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
-        heard = yield Say(state)
-        return agent.descend(agent.mix(state, heard), k)
+        received = yield Broadcast(state)
+        return agent.descend(agent.mix(state, received), k)
 
     @property
     def soon_open(self) -> bool:
         return True
 
-    def cure(self, *, exact: bool) -> str:
+    def fix(self, *, exact: bool) -> str:
         return "dgd hides nothing: plan function-sharing for declared polynomials; rss-nb hides slopes only"

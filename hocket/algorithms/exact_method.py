@@ -116,7 +116,7 @@ class TrackingMethod(ExactMethod):
     """One that follows the average gradient: it needs no objective to be convex, as long as the mean is."""
 
     @property
-    def bears(self) -> Literal["", "outages", "weather"]:
+    def bears(self) -> Literal["", "outages", "channel"]:
         return "outages"  # proved for weights that vary [Nedić, Olshevsky and Shi 2017]
 
     def step_for(self, shape: Shape) -> Derived:

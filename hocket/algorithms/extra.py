@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple
 
 from hocket.agent import Agent
-from hocket.algorithm import Round, Say
+from hocket.algorithm import Broadcast, Round
 from hocket.algorithms.exact_method import PrimalDualMethod, Shape
 
 
@@ -30,8 +30,8 @@ class Extra(PrimalDualMethod):
         return Corrected(x, 0 * x)
 
     def round(self, agent: Agent, state: Corrected, k: Any) -> Round:
-        heard = yield Say(state.x)
-        v = agent.mix(state.x, heard)
+        received = yield Broadcast(state.x)
+        v = agent.mix(state.x, received)
         stepped = v - agent.step(k) * agent.gradient(state.x) + state.correction
         return Corrected(agent.prox(stepped, k), state.correction + (v - state.x) / 2)
 

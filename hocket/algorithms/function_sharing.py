@@ -10,7 +10,7 @@ import equinox as eqx
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Round, Setting, Unheard, x_of
+from hocket.algorithm import Algorithm, OnMissing, Round, Setting, x_of
 from hocket.algorithms.dgd import Dgd
 from hocket.algorithms.parameters import (
     Distribution,
@@ -24,18 +24,18 @@ from hocket.algorithms.parameters import (
 )
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
-from hocket.noise.deviations import (
-    Deviations,
-    as_deviations,
+from hocket.noise.draws import Draw, Gaussian, Paired
+from hocket.noise.functions import FAMILIES, Family, NoiseFunctions
+from hocket.noise.mechanism import Mechanism
+from hocket.noise.stds import (
+    Stds,
+    as_stds,
     hashable,
     in_words,
     is_by_link,
     on_links,
     values,
 )
-from hocket.noise.draws import Draw, Gaussian, Paired
-from hocket.noise.functions import FAMILIES, Family, NoiseFunctions
-from hocket.noise.mechanism import Mechanism
 from hocket.noise.stored_sum import StoredSum, check_unit
 from hocket.noise.whole_draws import WholeOwn, WholePaired, stored_problem
 from hocket.problems.objective_class import QUADRATIC, ObjectiveClass
@@ -78,7 +78,7 @@ class FunctionSharing(Algorithm):
     """`uniform`: coefficients within the bound for certain. `gaussian`: save with probability `failure`."""
     failure: float = 1e-6
     """δ: the probability that any coefficient of normal noise functions exceeds the bound."""
-    sd: Deviations | None = eqx.field(default=None, converter=as_deviations)
+    sd: Stds | None = eqx.field(default=None, converter=as_stds)
     """σ: the standard deviation of one coefficient in one directed draw, which then is normal; in place of a bound. One
     number, one for each of `net.links` in order, or by ends, {(0, 1): 2.0, …}."""
     own: float = 0.0
@@ -156,7 +156,7 @@ class FunctionSharing(Algorithm):
 
     @classmethod
     def with_certificate(
-        cls, sd: Deviations, own: float, *, unit: float, clip: float | None, objectives: ObjectiveClass
+        cls, sd: Stds, own: float, *, unit: float, clip: float | None, objectives: ObjectiveClass
     ) -> FunctionSharing:
         """Its family is the smallest that hides objectives of this class."""
         if clip is not None:
@@ -174,8 +174,8 @@ class FunctionSharing(Algorithm):
         )
 
     @classmethod
-    def typical(cls, *, anchored: bool = False) -> FunctionSharing | None:
-        return None if anchored else cls(1, 1.0, family="linear")
+    def typical(cls, *, persistent: bool = False) -> FunctionSharing | None:
+        return None if persistent else cls(1, 1.0, family="linear")
 
     def setup(self, agent: Agent, x: Any) -> Any:
         return self.inner.setup(self._disguise(agent), x)
@@ -201,11 +201,11 @@ class FunctionSharing(Algorithm):
         return self.inner.derives_step
 
     @property
-    def unheard(self) -> Unheard:
-        return self.inner.unheard
+    def on_missing(self) -> OnMissing:
+        return self.inner.on_missing
 
     @property
-    def bears(self) -> Literal["", "outages", "weather"]:
+    def bears(self) -> Literal["", "outages", "channel"]:
         return self.inner.bears  # noise is dealt before the first word
 
     @property
@@ -374,7 +374,7 @@ class FunctionSharing(Algorithm):
             return problem
         return stored_problem(self.stored, problem, network, draws["function"], draws.get("own"))
 
-    def sd_in(self, setting: Setting) -> Deviations:
+    def sd_in(self, setting: Setting) -> Stds:
         """The deviation of a normal coefficient: such that all of a plan's keep the bound, where that is given."""
         if self.sd is not None:
             return self.sd if is_by_link(self.sd) else float(self.sd)  # pyright: ignore[reportArgumentType]
@@ -399,7 +399,7 @@ class FunctionSharing(Algorithm):
             alone = Gaussian(np.asarray(self.own), label=7, **size)
         return {"function": dealt} | ({"own": alone} if self.own else {})
 
-    def perturbation(self, agent: Agent, state: Any, spoken: Any, k: Any) -> Any:
+    def perturbation(self, agent: Agent, state: Any, outgoing: Any, k: Any) -> Any:
         return self.noise_gradient(agent)(x_of(state))
 
     def remarks(self, problem: Problem, network: Network) -> list[str]:

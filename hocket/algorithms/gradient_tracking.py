@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple
 
 from hocket.agent import Agent
-from hocket.algorithm import Round, Say
+from hocket.algorithm import Broadcast, Round
 from hocket.algorithms.exact_method import Shape, TrackingMethod
 
 
@@ -34,8 +34,8 @@ class GradientTracking(TrackingMethod):
 
     def round(self, agent: Agent, state: Tracked, k: Any) -> Round:
         said = (state.x, state.y)
-        heard = yield Say(said)
-        v, y = agent.mix(said, heard)
+        received = yield Broadcast(said)
+        v, y = agent.mix(said, received)
         x = agent.prox(v - agent.step(k) * state.y, k)
         gradient = agent.gradient(x)
         return Tracked(x, y + gradient - state.gradient, gradient)

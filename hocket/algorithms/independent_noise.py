@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Round, Say, Setting
+from hocket.algorithm import Algorithm, Broadcast, Round, Setting
 from hocket.algorithms.dgd import Dgd
 from hocket.algorithms.parameters import check_size
 from hocket.noise.draws import Draw, Gaussian
@@ -34,8 +34,8 @@ class IndependentNoise(Algorithm):
         check_size("sd", self.sd)
 
     @classmethod
-    def typical(cls, *, anchored: bool = False) -> IndependentNoise | None:
-        return None if anchored else cls(1.0)
+    def typical(cls, *, persistent: bool = False) -> IndependentNoise | None:
+        return None if persistent else cls(1.0)
 
     @property
     def plain(self) -> bool:
@@ -43,8 +43,8 @@ class IndependentNoise(Algorithm):
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         w = state + agent.step(k) * agent.own_noise(k)
-        heard = yield Say(w)
-        return agent.descend(agent.mix(w, heard), k)
+        received = yield Broadcast(w)
+        return agent.descend(agent.mix(w, received), k)
 
     @property
     def noise_bound(self) -> float | None:

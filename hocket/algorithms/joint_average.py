@@ -9,8 +9,8 @@ import equinox as eqx
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Round, Setting, Spoken, Total
-from hocket.algorithms.clipped_words import cut
+from hocket.algorithm import Algorithm, Outgoing, Round, SecureSum, Setting
+from hocket.algorithms.clipped_messages import cut
 from hocket.algorithms.parameters import check_size
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
@@ -47,7 +47,7 @@ class JointAverage(Algorithm):
     in_words: ClassVar[str] = "joint averaging"
     noise_in: ClassVar[Literal["words", "gradient"] | None] = "words"
     sums: ClassVar[bool] = True
-    only_totals: ClassVar[bool] = True
+    only_sums: ClassVar[bool] = True
     averages: ClassVar[bool] = True
 
     own: float = 0.0
@@ -64,8 +64,8 @@ class JointAverage(Algorithm):
             )
 
     @classmethod
-    def typical(cls, *, anchored: bool = False) -> JointAverage | None:
-        return None if anchored else cls()
+    def typical(cls, *, persistent: bool = False) -> JointAverage | None:
+        return None if persistent else cls()
 
     def setup(self, agent: Agent, x: Any) -> Any:
         return Stepped(x, x)
@@ -73,11 +73,11 @@ class JointAverage(Algorithm):
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         return (yield from self.averaged(agent, state.own, k))
 
-    def averaged(self, agent: Agent, given: Any, k: Any) -> Generator[Spoken, Any, Stepped]:
+    def averaged(self, agent: Agent, given: Any, k: Any) -> Generator[Outgoing, Any, Stepped]:
         """The average of what all give, each under its own noise, and where this agent's step leads from there."""
         noise = agent.own_noise(k)
         # Scaled by α_{k−1} like the gradient in what is given: every round then costs the same. The start is public.
-        total: Any = yield Total(given if noise is None else given + agent.step(k - 1) * noise)
+        total: Any = yield SecureSum(given if noise is None else given + agent.step(k - 1) * noise)
         mean: Any = total / agent.members
         if noise is not None:
             mean = agent.feasible.project(mean)
@@ -128,7 +128,7 @@ class JointAverage(Algorithm):
     def remarks(self, problem: Problem, network: Network) -> list[str]:
         return [f"noise of τ = {self.own:g} by each agent alone, on what it gives"] if self.own > 0 else []
 
-    def perturbation(self, agent: Agent, state: Any, spoken: Spoken, k: Any) -> Any:
+    def perturbation(self, agent: Agent, state: Any, outgoing: Outgoing, k: Any) -> Any:
         noise = agent.own_noise(k)
         return 0 * state.x if noise is None else noise
 

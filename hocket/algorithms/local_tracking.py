@@ -8,7 +8,7 @@ import equinox as eqx
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Round, Say
+from hocket.algorithm import Broadcast, Round
 from hocket.algorithms.exact_method import WITHIN, ExactMethod, Shape
 from hocket.errors import BadAlgorithm
 from hocket.steps import Derived
@@ -53,8 +53,8 @@ class LocalTracking(ExactMethod):
             x = part.prox(x - agent.step(k) * direction / self.local_steps, k)
             total = total + direction
         said = (x, total / self.local_steps)
-        heard = yield Say(said)
-        mixed, direction = agent.mix(said, heard)
+        received = yield Broadcast(said)
+        mixed, direction = agent.mix(said, received)
         return Corrected(mixed, state.correction + direction - said[1])
 
     def step_for(self, shape: Shape) -> Derived:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Round, Setting
-from hocket.algorithms.clipped_words import Kept
+from hocket.algorithms.clipped_messages import Kept
 from hocket.noise.draws import Draw, Paired
 from hocket.noise.mechanism import Mechanism
 

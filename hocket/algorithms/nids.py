@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple
 
 from hocket.agent import Agent
-from hocket.algorithm import Round, Say
+from hocket.algorithm import Broadcast, Round
 from hocket.algorithms.exact_method import PrimalDualMethod, Shape
 
 
@@ -36,8 +36,8 @@ class Nids(PrimalDualMethod):
     def round(self, agent: Agent, state: Differenced, k: Any) -> Round:
         stepped = state.x - agent.step(k) * agent.gradient(state.x)
         u = stepped + state.x - state.stepped
-        heard = yield Say(u)
-        pulled = (agent.mix(u, heard) - u) / 2
+        received = yield Broadcast(u)
+        pulled = (agent.mix(u, received) - u) / 2
         correction = state.correction + (pulled * (k > 1) if self.first_alone else pulled)
         return Differenced(agent.prox(stepped + correction, k), stepped, correction)
 

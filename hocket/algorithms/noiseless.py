@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Spoken
+from hocket.algorithm import Algorithm, Outgoing
 
 
 class Noiseless(Algorithm):
@@ -15,15 +15,15 @@ class Noiseless(Algorithm):
     hides_nothing: ClassVar[bool] = True
 
     @classmethod
-    def typical(cls, *, anchored: bool = False) -> Algorithm | None:
-        return None if anchored else cls()
+    def typical(cls, *, persistent: bool = False) -> Algorithm | None:
+        return None if persistent else cls()
 
-    def perturbation(self, agent: Agent, state: Any, spoken: Spoken, k: Any) -> Any:
+    def perturbation(self, agent: Agent, state: Any, outgoing: Outgoing, k: Any) -> Any:
         return 0 * state.x
 
     @property
     def open_anyway(self) -> str:
         return "it adds no noise, and whoever hears a member's words works its gradients out of them"
 
-    def cure(self, *, exact: bool) -> str:
+    def fix(self, *, exact: bool) -> str:
         return f"{self.name} hides nothing: plan function-sharing with {self.name} inside it"

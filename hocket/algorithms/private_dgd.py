@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Round, Say, Setting
+from hocket.algorithm import Algorithm, Broadcast, Round, Setting
 from hocket.algorithms.dgd import Dgd
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
@@ -20,14 +20,14 @@ from hocket.problems.sets import Ball
 
 def check_budget(one: Any, **more: tuple[bool, str]) -> None:
     """Refuse an ε, a length or a δ that cannot be one, and whatever else is not right."""
-    cures = {
+    fixes = {
         "epsilon": (one.epsilon > 0, "it is a budget: choose it above 0"),
         "clip": (0 < one.clip < math.inf, "it is the length of a gradient: choose it positive and finite"),
         "failure": (0 < one.failure < 1, "it is a probability: choose it above 0 and far below 1"),
     }
-    for name, (right, cure) in (cures | more).items():
+    for name, (right, fix) in (fixes | more).items():
         if not right:
-            raise BadAlgorithm(f"{name} = {getattr(one, name)} of {type(one).__name__}; {cure}")
+            raise BadAlgorithm(f"{name} = {getattr(one, name)} of {type(one).__name__}; {fix}")
 
 
 class PrivateDgd(Algorithm):
@@ -85,8 +85,8 @@ class PrivateDgd(Algorithm):
         return True
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
-        heard = yield Say(state)
-        v = agent.mix(state, heard)
+        received = yield Broadcast(state)
+        v = agent.mix(state, received)
         noisy = Ball(self.clip).project(_finite(agent.gradient(v))) + agent.own_noise(k)
         return agent.feasible.project(v - agent.step(k) * noisy)
 
@@ -111,7 +111,7 @@ class PrivateDgd(Algorithm):
     def draws(self, setting: Setting) -> Mapping[str, Draw]:
         return {"own": Gaussian(np.asarray(self.sigma), width=setting.dim, label=6)}
 
-    def perturbation(self, agent: Agent, state: Any, spoken: Any, k: Any) -> Any:
+    def perturbation(self, agent: Agent, state: Any, outgoing: Any, k: Any) -> Any:
         return agent.own_noise(k)
 
     def remarks(self, problem: Problem, network: Network) -> list[str]:
@@ -138,6 +138,6 @@ class _Unclipped(PrivateDgd):
     """The same noise on gradients as they are: what an attacker makes of rounds in which nothing was cut."""
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
-        heard = yield Say(state)
-        v = agent.mix(state, heard)
+        received = yield Broadcast(state)
+        v = agent.mix(state, received)
         return agent.feasible.project(v - agent.step(k) * (agent.gradient(v) + agent.own_noise(k)))

@@ -8,7 +8,7 @@ import equinox as eqx
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Round, Say, Setting
+from hocket.algorithm import Algorithm, Broadcast, Round, Setting
 from hocket.algorithms.exact_method import SMALL
 from hocket.algorithms.push_method import PushMethod, quotient, up_to_one
 from hocket.errors import BadAlgorithm
@@ -66,8 +66,8 @@ class PushDiging(PushMethod):
     def round(self, agent: Agent, state: PushTracked, k: Any) -> Round:
         part = up_to_one(state.share) if self.by_share else 1
         said = (state.mass - agent.step(k) * part * state.y, state.share, state.y)
-        heard = yield Say(said)
-        mass, share, y = agent.mix(said, heard)
+        received = yield Broadcast(said)
+        mass, share, y = agent.mix(said, received)
         x = agent.prox(quotient(mass, share), k)
         gradient = agent.gradient(x)
         return PushTracked(x, mass, share, y + gradient - state.gradient, gradient)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from hocket.algorithm import Unheard
+from hocket.algorithm import OnMissing
 from hocket.algorithms.noiseless import Noiseless
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
@@ -23,12 +23,12 @@ class PushMethod(Noiseless):
     directed: ClassVar[bool] = True
 
     @property
-    def unheard(self) -> Unheard:
+    def on_missing(self) -> OnMissing:
         return "later"
 
     @property
-    def bears(self) -> Literal["", "outages", "weather"]:
-        return "weather"
+    def bears(self) -> Literal["", "outages", "channel"]:
+        return "channel"
 
     @property
     def asks_gradients(self) -> bool:

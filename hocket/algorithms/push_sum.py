@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import equinox as eqx
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Round, Say, Setting
+from hocket.algorithm import Algorithm, Broadcast, Round, Setting
 from hocket.algorithms.push_method import PushMethod, quotient, up_to_one
 
 
@@ -45,8 +45,8 @@ class PushSum(PushMethod):
 
     def round(self, agent: Agent, state: Pushed, k: Any) -> Round:
         said = (state.mass, state.share)
-        heard = yield Say(said)
-        mass, share = agent.mix(said, heard)
+        received = yield Broadcast(said)
+        mass, share = agent.mix(said, received)
         x = agent.prox(quotient(mass, share), k)
         owed = state.owed + agent.step(k) * agent.gradient(x)
         taken = up_to_one(share) * owed if self.by_share else owed

@@ -9,7 +9,7 @@ import equinox as eqx
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Round, Setting, Tell
+from hocket.algorithm import Algorithm, Round, SendEach, Setting
 from hocket.algorithms.dgd import Dgd
 from hocket.algorithms.parameters import (
     Given,
@@ -51,8 +51,8 @@ class RssLb(Algorithm):
         check_size("delta", self.delta)
 
     @classmethod
-    def typical(cls, *, anchored: bool = False) -> RssLb | None:
-        return None if anchored else cls(1.0, unprotected=True)
+    def typical(cls, *, persistent: bool = False) -> RssLb | None:
+        return None if persistent else cls(1.0, unprotected=True)
 
     @property
     def caveat(self) -> str:
@@ -75,8 +75,8 @@ class RssLb(Algorithm):
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         w = agent.add_noise("balanced", state, agent.step(k))  # a row per neighbour
-        heard = yield Tell(w)
-        return agent.descend(agent.mix(state, heard), k)  # d_{j,j} = 0: to itself an agent says its state
+        received = yield SendEach(w)
+        return agent.descend(agent.mix(state, received), k)  # d_{j,j} = 0: to itself an agent says its state
 
     @property
     def unproved(self) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Literal
 import equinox as eqx
 
 from hocket.agent import Agent, Projection
-from hocket.algorithm import Algorithm, Round, Say, Setting
-from hocket.algorithms.clipped_words import clipped_round, first
+from hocket.algorithm import Algorithm, Broadcast, Round, Setting
+from hocket.algorithms.clipped_messages import clipped_round, first
 from hocket.algorithms.dgd import Dgd
 from hocket.algorithms.masked_start import MaskedStart
 from hocket.algorithms.parameters import (
@@ -27,9 +27,9 @@ from hocket.algorithms.parameters import (
 from hocket.algorithms.rss_nb_noise import check_clip, draws_of, grid_of, mechanism_of
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
-from hocket.noise.deviations import Deviations, as_deviations, in_words, is_above_zero, is_by_link, on_links
 from hocket.noise.draws import Draw
 from hocket.noise.mechanism import Mechanism
+from hocket.noise.stds import Stds, as_stds, in_words, is_above_zero, is_by_link, on_links
 from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.problem import Problem
 
@@ -38,9 +38,9 @@ class RssNb(Algorithm):
     """Noise dealt in pairs, zero over the network [paper, Alg. 1].
 
     As printed, choose it to reproduce the paper, where neighbours can agree on noise in secret; every neighbour hears
-    the same word, so traffic equals DGD's. It hides slopes only, and those only from who is not patient: `anchor` is
-    the share of the noise that is drawn once and kept, which averaging does not take off. Round 1 is unperturbed: the
-    start must be public.
+    the same word, so traffic equals DGD's. It hides slopes only, and those only from who is not patient: `persistent`
+    is the share of the noise that is drawn once and kept, which averaging does not take off. Round 1 is unperturbed:
+    the start must be public.
 
     With noise of each agent's `own`, which nothing cancels, `hk.certify` bounds what anybody learns of a record, over
     all rounds, if gradients are clipped and no agent's last state is released: publish `run.published`, never `run.x`.
@@ -56,7 +56,7 @@ class RssNb(Algorithm):
 
     delta: float
     """Δ: bound on the norm of the noise, ‖d_j‖ ≤ Δ."""
-    anchor: float = 0.0
+    persistent: float = 0.0
     """The share of Δ that is drawn once and kept."""
     split: Literal["link", "paper"] = eqx.field(static=True, default="link")
     """Δ shared over an agent's links, or as in the paper over all agents, which leaves less for each draw."""
@@ -66,7 +66,7 @@ class RssNb(Algorithm):
     """`uniform`: ‖d_j‖ ≤ Δ for certain. `gaussian`: save with probability `failure`; its shape gives less away."""
     failure: float = 1e-6
     """δ: the probability that normal noise exceeds Δ, anywhere in a run."""
-    sd: Deviations = eqx.field(default=0.0, converter=as_deviations)
+    sd: Stds = eqx.field(default=0.0, converter=as_stds)
     """σ: the deviation of one directed normal draw, per coordinate and in units of a gradient, in place of Δ. One
     number, one for each of `net.links` in order, or by ends, {(0, 1): 2.0, …}."""
     own: float = 0.0
@@ -84,7 +84,7 @@ class RssNb(Algorithm):
 
     def __check_init__(self) -> None:
         check_size("delta", self.delta)
-        check_share("anchor", self.anchor)
+        check_share("persistent", self.persistent)
         check_distribution(self.distribution, self.failure)
         check_size("sd", self.sd)
         check_size("own", self.own)
@@ -109,7 +109,7 @@ class RssNb(Algorithm):
             )
 
     @classmethod
-    def certified(cls, sd: Deviations, own: float = 0.0, **options: Any) -> RssNb:
+    def certified(cls, sd: Stds, own: float = 0.0, **options: Any) -> RssNb:
         """With normal noise that certificates know: `sd` between neighbours, `own` by each agent alone.
 
         What was mixed is projected, before the step, and noise is scaled as the gradient is that it hides.
@@ -119,13 +119,13 @@ class RssNb(Algorithm):
 
     @classmethod
     def with_certificate(
-        cls, sd: Deviations, own: float, *, unit: float, clip: float | None, objectives: ObjectiveClass
+        cls, sd: Stds, own: float, *, unit: float, clip: float | None, objectives: ObjectiveClass
     ) -> RssNb:
         return cls.certified(sd, own, clip=clip, grid=None if clip is None else unit)
 
     @classmethod
-    def typical(cls, *, anchored: bool = False) -> RssNb:
-        return cls(1.0, anchor=0.5 if anchored else 0.0)
+    def typical(cls, *, persistent: bool = False) -> RssNb:
+        return cls(1.0, persistent=0.5 if persistent else 0.0)
 
     def setup(self, agent: Agent, x: Any) -> Any:
         return x if self.clip is None else first(x)
@@ -138,9 +138,9 @@ class RssNb(Algorithm):
         if self.clip is not None:
             return (yield from clipped_round(self, agent, state, k))
         w = type(self).word(self, agent, state, k)  # a module's bound methods take 70 µs each to look up
-        heard = yield Say(w)
+        received = yield Broadcast(w)
         # Its own noisy word, as everybody else: with its clean state in the mix, what it says next would tell twice.
-        return agent.descend(agent.mix(w, heard), k, project=self.project)  # lines 8 and 9
+        return agent.descend(agent.mix(w, received), k, project=self.project)  # lines 8 and 9
 
     def word(self, agent: Agent, state: Any, k: Any) -> Any:
         """What an agent says in round k."""
@@ -148,24 +148,24 @@ class RssNb(Algorithm):
         if (
             type(self) is RssNb
             and agent.adds("paired")
-            and agent.own_noise(k) is agent.anchor_noise() is None
+            and agent.own_noise(k) is agent.persistent_noise() is None
         ):
             return agent.add_noise(
                 "paired", state, agent.step(k - 1) if self.late(agent, k) else agent.step(k)
             )
-        return state + type(self).noise_in_word(self, agent, k)
+        return state + type(self).noise_in_message(self, agent, k)
 
-    def noise_in_word(self, agent: Agent, k: Any) -> Any:
+    def noise_in_message(self, agent: Agent, k: Any) -> Any:
         """What stands between an agent's state and its word in round k."""
-        own, anchor = agent.own_noise(k), agent.anchor_noise()
+        own, persistent = agent.own_noise(k), agent.persistent_noise()
         before = agent.step(k - 1)  # of the gradient inside x_k; none in round 1, whose state is public
         scale = before if type(self).late(self, agent, k) else agent.step(k)
         added = scale * agent.paired_noise(k)  # eq. (2): zero over the network
         if own is not None:
             added = added + scale * own
-        if anchor is not None:
+        if persistent is not None:
             # Scaled by α_{k−1} like the gradient inside x_k: scaled by α_k, their ratio would tell the two apart.
-            added = added + before * anchor
+            added = added + before * persistent
         return added
 
     def late(self, agent: Agent, k: Any) -> bool:
@@ -214,18 +214,18 @@ class RssNb(Algorithm):
         return self.own > 0
 
     @property
-    def by_deviation(self) -> bool:
+    def by_std(self) -> bool:
         """Whether σ says how large noise between neighbours is, and not Δ."""
         return is_above_zero(self.sd)
 
     @property
     def normal(self) -> bool:
         """Whether pairwise noise is normal."""
-        return self.distribution == "gaussian" or self.by_deviation
+        return self.distribution == "gaussian" or self.by_std
 
     @property
     def noise_bound(self) -> float | None:
-        return None if self.by_deviation or self.own > 0 else super().noise_bound
+        return None if self.by_std or self.own > 0 else super().noise_bound
 
     @property
     def reach_beyond(self) -> float | None:
@@ -238,7 +238,7 @@ class RssNb(Algorithm):
 
     @property
     def keeps_noise(self) -> bool:
-        return self.anchor > 0
+        return self.persistent > 0
 
     @property
     def taken_for_granted(self) -> tuple[str, ...]:
@@ -248,24 +248,24 @@ class RssNb(Algorithm):
             else (f"gradients were no longer than {self.clip:g}, to which they are cut",)
         )
 
-    def cure(self, *, exact: bool) -> str:
+    def fix(self, *, exact: bool) -> str:
         if exact or self.keeps_noise or self.own > 0:
             return ""
         return (
-            "give part of the noise an anchor (--anchor 0.5), more noise (--delta), or fewer rounds, which hides "
+            "give part of the noise an anchor (--persistent 0.5), more noise (--delta), or fewer rounds, which hides "
             "slopes and nothing else; for declared polynomials plan function-sharing"
         )
 
     def masked(self) -> Algorithm | str:
-        if self.anchor < 1:
+        if self.persistent < 1:
             return MaskedStart(self)
         return (
-            "with anchor = 1 there is no fresh noise, so round 1 would say a start that depends on data without any; "
-            "give the anchor a smaller share"
+            "with persistent = 1 there is no fresh noise, so round 1 would send a start that depends on data as it "
+            "is; choose a smaller persistent="
         )
 
     def bounded_noise(self) -> tuple[bool | None, str]:
-        if self.by_deviation or self.own > 0:
+        if self.by_std or self.own > 0:
             return None, "normal noise given by its deviation keeps within no bound for certain"
         if self.noise is None and self.distribution == "gaussian" and self.delta:
             chance = f"{1 - self.failure:.9g}"
@@ -285,7 +285,7 @@ class RssNb(Algorithm):
         return Dgd()
 
     def effective(self) -> Algorithm:
-        silent = self.delta == 0 and self.noise is None and not self.by_deviation and self.own == 0
+        silent = self.delta == 0 and self.noise is None and not self.by_std and self.own == 0
         return Dgd() if silent and self.project == "stepped" and self.clip is None else self
 
     def by_coordinate(self, setting: Setting) -> Algorithm:
@@ -302,11 +302,11 @@ class RssNb(Algorithm):
         if self.own > 0:
             return [
                 f"noise of σ = {in_words(self.sd)} between neighbours, and of τ = {self.own:g} by each agent alone"
-                if self.by_deviation
+                if self.by_std
                 else f"noise of τ = {self.own:g} by each agent alone, beside what cancels",
                 "agents' last states stay at home: publish run.published, never run.x",
             ]
-        if self.by_deviation:
+        if self.by_std:
             return [
                 f"noise is normal, of σ = {in_words(self.sd)} per draw and coordinate: within no bound for certain"
             ]

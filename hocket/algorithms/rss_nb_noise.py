@@ -12,10 +12,10 @@ from hocket.algorithm import Setting
 from hocket.algorithms.parameters import LONGEST_RUN, check_added, is_positive, sd_within_norm, tabulated
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
-from hocket.noise.deviations import hashable, on_links
 from hocket.noise.draws import Draw, Gaussian, Paired
 from hocket.noise.mechanism import Mechanism
 from hocket.noise.round_grid import GridOwn, GridPaired, RoundGrid
+from hocket.noise.stds import hashable, on_links
 from hocket.noise.stored_sum import check_unit
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ def draws_of(algorithm: RssNb, setting: Setting) -> Mapping[str, Draw]:
     """Fresh noise between neighbours, an anchor if it has one, and noise of each agent's own."""
     normal, scale = algorithm.normal, link_scale(algorithm, setting)
     # Bounds add, and so do variances: either way fresh noise and anchor together use Δ up.
-    fresh = np.sqrt(1 - algorithm.anchor**2) if normal else 1 - algorithm.anchor
+    fresh = np.sqrt(1 - algorithm.persistent**2) if normal else 1 - algorithm.persistent
     # α_{k−1} exceeds α_k by at most this ratio; whatever it scales pays for it, so that ‖d‖ ≤ Δ still holds.
-    ratio = 1.0 if algorithm.by_deviation else setting.step.max_ratio(setting.rounds)
+    ratio = 1.0 if algorithm.by_std else setting.step.max_ratio(setting.rounds)
     late = ratio if algorithm.scaled_with_gradient else 1.0
     given = tabulated(algorithm.noise, setting, first=2)
     check_added(given, setting, algorithm.delta)
@@ -44,12 +44,12 @@ def draws_of(algorithm: RssNb, setting: Setting) -> Mapping[str, Draw]:
     draws: dict[str, Draw] = {
         "paired": Paired(fresh / late * scale, label=1, first=2, given=given, normal=normal, **how)
     }
-    if algorithm.anchor > 0:
+    if algorithm.persistent > 0:
         # The same in all phases, within the tightest one's bound: a known ratio would tell anchor from gradient.
         steady = np.where(setting.network.active, scale, np.inf).min(axis=0, keepdims=True)
         active = None if setting.network.constant_support else setting.network.active
-        draws["anchor"] = Paired(
-            algorithm.anchor / ratio * steady, label=2, once=True, active=active, normal=normal, **how
+        draws["persistent"] = Paired(
+            algorithm.persistent / ratio * steady, label=2, once=True, active=active, normal=normal, **how
         )
     if algorithm.own > 0:
         draws["own"] = Gaussian(np.asarray(algorithm.own), label=7, **how)
@@ -74,7 +74,7 @@ def mechanism_of(algorithm: RssNb, setting: Setting) -> Mechanism | str:
         on="gradients",
         link_sd=sd,
         own_sd=own,
-        anchor_sd=np.asarray(draws["anchor"].sd)[0] * counted if "anchor" in draws else None,
+        persistent_sd=np.asarray(draws["persistent"].sd)[0] * counted if "persistent" in draws else None,
         scaled_by="last step" if algorithm.scaled_with_gradient else "this step",
         projects="before the step" if algorithm.project == "mixed" else "after the step",
         exact=grid is not None,
@@ -98,8 +98,10 @@ def check_clip(algorithm: RssNb) -> None:
         raise BadAlgorithm(
             "a clipped gradient is said under noise of its own scale; take scaled_by='last step'"
         )
-    if clip is not None and is_positive(algorithm.anchor):
-        raise BadAlgorithm("an anchor hides what stays the same, and no record; with clip= take anchor = 0")
+    if clip is not None and is_positive(algorithm.persistent):
+        raise BadAlgorithm(
+            "an anchor hides what stays the same, and no record; with clip= take persistent = 0"
+        )
     if grid is None:
         return
     check_unit(grid)
@@ -111,7 +113,7 @@ def check_clip(algorithm: RssNb) -> None:
 
 def link_scale(algorithm: RssNb, setting: Setting) -> Levels:
     """Largest magnitude of one coordinate of a directed draw, or its deviation if normal, by phase and link."""
-    if algorithm.by_deviation:
+    if algorithm.by_std:
         return np.where(setting.network.active, on_links(algorithm.sd, setting.network), 0.0)
     if algorithm.normal:
         return algorithm.delta * link_sd(setting, algorithm.failure)

@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Round, Say, Setting, Spoken, x_of
+from hocket.algorithm import Algorithm, Broadcast, Outgoing, Round, Setting, x_of
 from hocket.algorithms.aug_dgm import AugDgm
 from hocket.algorithms.exact_method import ExactMethod, Shape
 from hocket.errors import BadAlgorithm
@@ -70,7 +70,7 @@ class Safeguard(ExactMethod):
             )
 
     @classmethod
-    def typical(cls, *, anchored: bool = False) -> Algorithm | None:
+    def typical(cls, *, persistent: bool = False) -> Algorithm | None:
         return None  # where one is asked about by a key, the method inside is what is meant
 
     @property
@@ -102,13 +102,13 @@ class Safeguard(ExactMethod):
 
     def round(self, agent: Agent, state: Guarded, k: Any) -> Round:
         talk = self.inner.round(agent.with_part(state.part), state.inner, k)
-        told, heard = state.told, None
+        told, received = state.told, None
         try:
             while True:
-                spoken = talk.send(heard)
-                said = yield Say((spoken[0], told))
-                heard = _Inner(said, told)
-                _, reached = agent.mix((spoken[0], told), said)
+                outgoing = talk.send(received)
+                said = yield Broadcast((outgoing[0], told))
+                received = _Inner(said, told)
+                _, reached = agent.mix((outgoing[0], told), said)
                 told = _number(reached > 0, told)  # passed on as one, however small its weight
         except StopIteration as end:
             return self._judged(state, end.value, told, k)
@@ -138,7 +138,7 @@ class Safeguard(ExactMethod):
     def by_coordinate(self, setting: Setting) -> Algorithm:
         return self.inner.by_coordinate(setting)
 
-    def perturbation(self, agent: Agent, state: Any, spoken: Spoken, k: Any) -> Any:
+    def perturbation(self, agent: Agent, state: Any, outgoing: Outgoing, k: Any) -> Any:
         return 0 * state.x
 
 

@@ -24,7 +24,7 @@ class Totals(Algorithm):
     label: ClassVar[str] = "Totals"
     in_words: ClassVar[str] = "sums over all members"
     sums: ClassVar[bool] = True
-    only_totals: ClassVar[bool] = True
+    only_sums: ClassVar[bool] = True
 
     study: str = eqx.field(static=True)
     """The study, as the text of its file: all members sign the same."""

@@ -12,10 +12,8 @@ import numpy as np
 
 from hocket.algorithm import Algorithm
 from hocket.bench.comparison import Cell, Comparison
-from hocket.bench.cost import Cost, cost_of
+from hocket.bench.cost import ProgramShape, RoundCost, cost_of
 from hocket.bench.metrics import MEASURED, MESSAGES, BenchGauge
-from hocket.engines.compiled import Compiled
-from hocket.engines.measurement_cost import Outline
 from hocket.engines.prepare import prepare
 from hocket.engines.progress import Bar
 from hocket.engines.side_by_side import check_drawn, play_together
@@ -24,13 +22,12 @@ from hocket.engines.solver import check_measure
 from hocket.engines.sweep import as_seeds, named
 from hocket.errors import BadAlgorithm, BadInput
 from hocket.networks.adjacency import is_matrix
-from hocket.networks.neighbour_tables import Room
+from hocket.networks.neighbour_tables import SharedLayout
 from hocket.networks.network import Network, network_asked
 from hocket.problems.problem import Problem
 from hocket.rationals import whole
-from hocket.runs.at_home import is_certified
-from hocket.runs.job import Job
-from hocket.runs.weather import Weather
+from hocket.runs.channel import Channel
+from hocket.runs.job import Job, is_certified
 from hocket.steps import AUTO, Step
 
 BUDGETS = ("rounds", "gradients", "messages", "bytes")
@@ -40,15 +37,15 @@ MOST_ROUNDS = 1_000_000
 AnyStep = Step | float | Callable[[int], float] | Literal["auto"]
 
 
-class Entry(NamedTuple):
+class PreparedRun(NamedTuple):
     """An algorithm on a problem and network, ready to be played."""
 
     place: tuple[str, str]
     name: str
     job: Job
     program: Any
-    outline: Outline
-    cost: Cost
+    outline: ProgramShape
+    cost: RoundCost
 
 
 def compare(
@@ -62,7 +59,7 @@ def compare(
     step: AnyStep | Mapping[str, AnyStep] = AUTO,
     start: Any = None,
     measure: Literal["sample", "exact"] = "sample",
-    weather: Weather | None = None,
+    channel: Channel | None = None,
     progress: bool | None = None,
 ) -> Comparison:
     """Run every algorithm on every problem and network, for every seed, and lay the results side by side.
@@ -78,12 +75,12 @@ def compare(
     Algorithms that differ in numbers alone are played in one compiled call, together with all seeds; networks of
     equally many agents share its program, and so do problems that differ in numbers alone. A run that diverges is
     marked, an algorithm that refuses a problem or network is listed in `refused`, and problems and networks of
-    different sizes are `left_out`. With `weather` words are lost and late, for each seed otherwise, and messages are
-    counted as they were sent, received and lost.
+    different sizes are `left_out`. With a `channel` messages are lost and late, for each seed otherwise, and counted
+    as they were sent, received and lost.
     """
     check_measure(measure)
     networks = network_asked(networks) if is_matrix(networks) or hasattr(networks, "edges") else networks
-    asked = _Asked(
+    asked = _Question(
         named(problems, lambda one: "problem", "problems"),
         named(networks, lambda one: network_asked(one).name, "networks"),
         named(algorithms, lambda one: one.title, "algorithms"),
@@ -91,12 +88,12 @@ def compare(
         _budget(rounds, budget),
         step,
         start,
-        weather,
+        channel,
     )
     return asked.played(exact=measure == "exact", progress=progress)
 
 
-class _Asked(NamedTuple):
+class _Question(NamedTuple):
     """A comparison as it was asked for."""
 
     problems: Mapping[str, Problem]
@@ -106,15 +103,15 @@ class _Asked(NamedTuple):
     budget: Mapping[str, float]
     step: Any
     start: Any
-    weather: Weather | None
+    channel: Channel | None
 
     def check(self) -> None:
         kinds: Any = ((self.problems, Problem), (self.networks, Network), (self.algorithms, Algorithm))
         for many, kind in kinds:
             for name, one in many.items():
                 if not isinstance(one, kind):
-                    cure = f"; write {one.__name__}()" if isinstance(one, type) else ""
-                    raise BadInput(f"{name} is {one!r}, and no {kind.__name__.lower()}{cure}")
+                    fix = f"; write {one.__name__}()" if isinstance(one, type) else ""
+                    raise BadInput(f"{name} is {one!r}, and no {kind.__name__.lower()}{fix}")
         if isinstance(self.step, Mapping):
             unknown = [name for name in self.step if name not in self.algorithms]
             if unknown:
@@ -174,13 +171,13 @@ class _Asked(NamedTuple):
             left_out=tuple(other),
         )
 
-    def rooms(self) -> dict[str, Room | None]:
+    def rooms(self) -> dict[str, SharedLayout | None]:
         """For each network a layout that it shares with all others of its size."""
         alike: dict[tuple[int, int], list[Network]] = {}
         for network in self.networks.values():
             alike.setdefault((network.n, network.period), []).append(network)
         return {
-            name: Room.around(alike[network.n, network.period])
+            name: SharedLayout.around(alike[network.n, network.period])
             if len(alike[network.n, network.period]) > 1
             else None
             for name, network in self.networks.items()
@@ -189,11 +186,11 @@ class _Asked(NamedTuple):
     def prepared(
         self,
         place: tuple[str, str],
-        rooms: Mapping[str, Room | None],
+        rooms: Mapping[str, SharedLayout | None],
         refused: dict[tuple[str, str, str], str],
-    ) -> list[tuple[Any, list[Entry]]]:
+    ) -> list[tuple[Any, list[PreparedRun]]]:
         """All algorithms on one problem and network: those that share a program and its rounds together."""
-        groups: dict[Any, list[Entry]] = {}
+        groups: dict[Any, list[PreparedRun]] = {}
         for name in self.algorithms:
             try:
                 entry = self._entry(place, name, rooms[place[1]])
@@ -203,7 +200,7 @@ class _Asked(NamedTuple):
             groups.setdefault((entry.outline, entry.job.rounds), []).append(entry)
         return [(_identity(outline, entries), entries) for (outline, _), entries in groups.items()]
 
-    def _entry(self, place: tuple[str, str], name: str, room: Room | None) -> Entry:
+    def _entry(self, place: tuple[str, str], name: str, room: SharedLayout | None) -> PreparedRun:
         problem, network = self.problems[place[0]], self.networks[place[1]]
         algorithm = self.algorithms[name]
         check_drawn(algorithm)
@@ -212,7 +209,7 @@ class _Asked(NamedTuple):
             "step": step,
             "seed": self.seeds[0],
             "start": self.start,
-            "weather": self.weather,
+            "channel": self.channel,
         }
         job = Job.asked(problem, network, algorithm, rounds=int(self.budget.get("rounds", 1)), **known)
         best = problem.best
@@ -220,7 +217,7 @@ class _Asked(NamedTuple):
         gauge = BenchGauge(np.asarray(optimum, dtype=np.float64))
         shared = room if job.own_network is network else None
         program = prepare(job, job.algorithm, averaging=False, gauge=gauge, room=shared)
-        outline = Outline.of(Compiled(program))
+        outline = ProgramShape.of(program)
         cost = cost_of(outline, job.own_network)
         rounds = min(*(cost.affordable(what, limit) for what, limit in self.budget.items()), MOST_ROUNDS)
         if rounds < 1:
@@ -228,9 +225,9 @@ class _Asked(NamedTuple):
             raise BadInput(f"a budget of {limit:g} {what} is less than {name} needs for one round")
         if rounds != job.rounds:
             job = Job.asked(problem, network, algorithm, rounds=int(rounds), **known)
-        return Entry(place, name, job, program, outline, cost)
+        return PreparedRun(place, name, job, program, outline, cost)
 
-    def _together(self, entries: list[Entry], exact: bool) -> tuple[list[Cell], float]:
+    def _together(self, entries: list[PreparedRun], exact: bool) -> tuple[list[Cell], float]:
         """Play algorithms that share a program, for all seeds at once."""
         jobs = [entry.job for entry in entries]
         played = play_together(jobs, [entry.program for entry in entries], self.seeds, exact=exact)
@@ -258,7 +255,7 @@ class _Asked(NamedTuple):
         return cells, played.compiling
 
 
-def _identity(outline: Outline, entries: Sequence[Entry]) -> Any:
+def _identity(outline: ProgramShape, entries: Sequence[PreparedRun]) -> Any:
     """What tells compiled programs apart: also how many runs lie side by side, and their tables of steps."""
     return outline, len(entries), len({entry.job.step for entry in entries}), table_length(entries[0].job)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from hocket.bench.cost import Cost, Spending
+from hocket.bench.cost import RoundCost, Spending
 from hocket.bench.metrics import MEASURED, MESSAGES
 from hocket.errors import BadInput
 from hocket.privacy.wording import counted
@@ -41,7 +41,7 @@ class Cell:
     measured: dict[str, Float[np.ndarray, "seeds points"]]
     finite: np.ndarray
     """For every seed whether the run stayed finite."""
-    cost: Cost
+    cost: RoundCost
     seconds: float
     """One round of one run, in the company of all that were played with it."""
     at_home: bool = False
@@ -73,8 +73,8 @@ class Cell:
         unit = np.where(gap[:, :1] > 0, gap[:, :1], np.where(largest > 0, largest, 1.0))
         return np.maximum(gap / unit, 1e-16)
 
-    def words(self, what: str, fair: Mapping[str, np.ndarray]) -> Float[np.ndarray, "seeds points"]:
-        """Messages as weather counted them; without weather, as many as every agent says."""
+    def messages(self, what: str, fair: Mapping[str, np.ndarray]) -> Float[np.ndarray, "seeds points"]:
+        """Messages as the channel counted them; without one, as many as every agent sends."""
         counted = self.measured.get(what)
         if counted is None or np.isnan(counted).all():
             return np.broadcast_to(fair[what], (len(self.finite), len(self.rounds)))
@@ -219,7 +219,7 @@ class Comparison:
                         "looked_at": int(cell.measured["looked_at"][place, point]),
                         "agents": cell.agents,
                         **{name: float(cell.measured[name][place, point]) for name in MEASURED[1:]},
-                        **{name: float(cell.words(name, fair)[place, point]) for name in MESSAGES},
+                        **{name: float(cell.messages(name, fair)[place, point]) for name in MESSAGES},
                         **{name: float(values[point]) for name, values in spent.items()},
                         "diverged": not bool(cell.finite[place]),
                         "stays_at_home": cell.at_home,

@@ -6,19 +6,19 @@ import dataclasses
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Round, Spoken, Tell, Total, speaks
-from hocket.engines.measurement_cost import Outline
-from hocket.engines.program import Carry, Moving, Program, Steps
-from hocket.engines.round_noise import noise_of_round
-from hocket.engines.rounds import begin, one_round
-from hocket.engines.traffic import SUMMAND, word_bytes
+from hocket.algorithm import Algorithm, Outgoing, Round, SecureSum, SendEach, communicates
+from hocket.engines.compiled.player import Blueprint, Compiled
+from hocket.engines.compiled.program import Carry, Moving, Program, Steps
+from hocket.engines.compiled.round_noise import noise_of_round
+from hocket.engines.compiled.rounds import begin, one_round
+from hocket.engines.traffic import SUMMAND, message_bytes
 from hocket.networks.network import Network
 
 Spending = Literal["rounds", "gradients", "messages", "bytes", "seconds"]
@@ -31,10 +31,10 @@ class Tally:
 
     gradients: int = 0
     proxes: int = 0
-    said: list[float] = field(default_factory=list[float])
-    """Bytes of each word to a neighbour."""
+    sent: list[float] = field(default_factory=list[float])
+    """Bytes of each message to a neighbour."""
     summed: list[int] = field(default_factory=list[int])
-    """Bytes of each total."""
+    """Bytes of each secure sum."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Counted(Agent):
         return super().prox(v, k)
 
 
-class Watched(Algorithm):
+class CountedAlgorithm(Algorithm):
     """Another algorithm, whose agents are counted."""
 
     inner: Algorithm
@@ -63,30 +63,30 @@ class Watched(Algorithm):
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         talk = self.inner.round(self._counted(agent), state, k)
-        return self._listened(talk) if speaks(talk) else talk
+        return self._listened(talk) if communicates(talk) else talk
 
     def _counted(self, agent: Agent) -> Counted:
         own = {one.name: getattr(agent, one.name) for one in dataclasses.fields(Agent)}
         return Counted(**own, tally=self.tally)
 
-    def _listened(self, talk: Generator[Spoken, Any, Any]) -> Round:
-        heard = None
+    def _listened(self, talk: Generator[Outgoing, Any, Any]) -> Round:
+        received = None
         try:
             while True:
-                spoken = talk.send(heard)
-                leaves = jax.tree.leaves(spoken[0])
-                if isinstance(spoken, Total):
+                outgoing = talk.send(received)
+                leaves = jax.tree.leaves(outgoing[0])
+                if isinstance(outgoing, SecureSum):
                     self.tally.summed.append(SUMMAND * sum(leaf.size for leaf in leaves))
                 else:
-                    slots = leaves[0].shape[0] if isinstance(spoken, Tell) else 1
-                    self.tally.said.append(word_bytes(spoken) / max(slots, 1))
-                heard = yield spoken
+                    slots = leaves[0].shape[0] if isinstance(outgoing, SendEach) else 1
+                    self.tally.sent.append(message_bytes(outgoing) / max(slots, 1))
+                received = yield outgoing
         except StopIteration as end:
             return end.value
 
 
 @dataclass(frozen=True)
-class Cost:
+class RoundCost:
     """What an agent spends, in the mean over agents: in every round, and before the first."""
 
     gradients: float
@@ -112,34 +112,53 @@ class Cost:
         return np.inf if each == 0 else np.floor((budget - before) / each)
 
 
-def cost_of(outline: Outline, network: Network) -> Cost:
+class ProgramShape(NamedTuple):
+    """A program but for its numbers: what one agent does in a round is decided by it."""
+
+    blueprint: Blueprint
+    structure: Any
+    shapes: tuple[Any, ...]
+
+    @staticmethod
+    def of(program: Program) -> ProgramShape:
+        compiled = Compiled(program)
+        leaves, structure = jax.tree.flatten(compiled.numbers)
+        return ProgramShape(compiled.blueprint, structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves))
+
+    @property
+    def numbers(self) -> Any:
+        """Shapes in the place of numbers."""
+        return jax.tree.unflatten(self.structure, [jax.ShapeDtypeStruct(*shape) for shape in self.shapes])
+
+
+def cost_of(outline: ProgramShape, network: Network) -> RoundCost:
     """Count what one agent does in a round of a program; nothing is computed.
 
-    A word goes to every neighbour, a total up and down a tree of all agents (`hocket.engines.traffic`).
+    A message goes to every neighbour, a secure sum up and down a tree of all agents (`hocket.engines.traffic`).
     """
     tally, first = _tally(outline)
     # In the mean over agents, and over rounds where links take turns.
     neighbours = float((network.weight > 0).sum()) / network.period / network.n
     tree = 2 * (network.n - 1) / network.n
-    return Cost(
+    return RoundCost(
         gradients=tally.gradients - first,
         proxes=tally.proxes,
-        messages=len(tally.said) * neighbours + len(tally.summed) * tree,
-        bytes=sum(tally.said) * neighbours + sum(tally.summed) * tree,
+        messages=len(tally.sent) * neighbours + len(tally.summed) * tree,
+        bytes=sum(tally.sent) * neighbours + sum(tally.summed) * tree,
         first_gradients=first,
     )
 
 
 @lru_cache(maxsize=256)
-def _tally(outline: Outline) -> tuple[Tally, int]:
+def _tally(outline: ProgramShape) -> tuple[Tally, int]:
     """What is counted in one round, and how many gradients before it; once for all runs that share a program."""
-    tally, program = Tally(), outline.program
+    tally, program = Tally(), outline.blueprint.program(outline.numbers)
     steps = Steps(jax.ShapeDtypeStruct((), int), jax.ShapeDtypeStruct((4,), program.dtype))
     start = jax.ShapeDtypeStruct((program.tables.n, program.problem.dim), program.dtype)
 
     def watched(numbers: Any) -> Program:
         one = outline.blueprint.program(numbers)
-        return dataclasses.replace(one, algorithm=Watched(one.algorithm, tally), sky=None)
+        return dataclasses.replace(one, algorithm=CountedAlgorithm(one.algorithm, tally), channel=None)
 
     def begun(numbers: Any, start: Any, steps: Steps) -> Carry:
         return begin(watched(numbers), start, steps)

@@ -12,7 +12,7 @@ import numpy as np
 from hocket.bench.cost import Spending
 from hocket.errors import BadInput
 from hocket.report.figures import STYLES, Drawing
-from hocket.report.panels import Line, Note, Panel, sheet
+from hocket.report.panels import Note, Panel, PlotLine, sheet
 from hocket.report.tables import plain
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def by_place(comparison: Comparison, *, most: int = 12) -> Drawing:
         _gaps(comparison.only(problems=problem, networks=network), names, "rounds", f"{problem}, {network}")
         for problem, network in comparison.places[:most]
     ]
-    width = min(3, len(panels))
+    width = 2 if len(panels) % 3 == 1 else 3
     rows = [panels[i : i + width] for i in range(0, len(panels), width)]
     alt = f"Gaps against rounds on {len(panels)} problems and networks, for {', '.join(names)}."
     return sheet(_level(rows), size=(9.6, 1.2 + 2.7 * len(rows)), alt=alt, columns=_columns(names))
@@ -92,7 +92,7 @@ def _look(place: int) -> dict[str, int | bool]:
 
 def _gaps(comparison: Comparison, names: Sequence[str], what: Spending, title: str = "") -> Panel:
     """Relative gaps against what they cost, over all problems, networks and seeds."""
-    lines: list[Line] = []
+    lines: list[PlotLine] = []
     lowest = 1.0
     banded = len(names) <= FEW or len(comparison.places) == 1
     for place, name in enumerate(names):
@@ -102,14 +102,14 @@ def _gaps(comparison: Comparison, names: Sequence[str], what: Spending, title: s
         first = min(cell.spent(what)[1] for cell in cells)
         last = min(cell.spent(what)[-1] for cell in cells)  # beyond, some are not there any more
         if not last > first > 0:
-            continue  # nothing of this is spent: no words, say
+            continue  # nothing of this is spent: no messages, say
         grid = np.geomspace(first, last, GRID)
         values = np.concatenate([_held(cell, what, grid) for cell in cells])
         low, middle, high = np.quantile(values, (0.1, 0.5, 0.9), axis=0, method="nearest")
         seen = np.isfinite(middle) & (middle < 1e30)
         several = len(values) > 1 and banded
         lines.append(
-            Line(
+            PlotLine(
                 name,
                 grid[seen],
                 np.maximum(middle, LOWEST / 10)[seen],
@@ -154,7 +154,7 @@ def _profile(comparison: Comparison, names: Sequence[str], what: Spending, goal:
     most = max(float(finite.max(initial=2.0)) * 1.2, 2.0)
     grid = np.geomspace(1.0, most, 200)
     lines = [
-        Line(name, grid, (row[None, :] <= grid[:, None] * (1 + 1e-9)).mean(axis=1), **_look(place))  # type: ignore[arg-type]
+        PlotLine(name, grid, (row[None, :] <= grid[:, None] * (1 + 1e-9)).mean(axis=1), **_look(place))  # type: ignore[arg-type]
         for place, (name, row) in enumerate(zip(names, ratio, strict=True))
     ]
     words = "" if solved.all() else f"{1 - solved.mean():.0%} of the runs nobody solved"

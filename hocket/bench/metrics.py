@@ -7,8 +7,8 @@ from typing import Any, ClassVar, NamedTuple
 import jax.numpy as jnp
 
 from hocket.algorithm import x_of
-from hocket.engines.measures import Gauge, gap_and_company
-from hocket.engines.program import Carry, Program, Steps
+from hocket.engines.compiled.measures import Gauge, gap_and_company
+from hocket.engines.compiled.program import Carry, Program, Steps
 from hocket.engines.schedule import Looks
 
 MEASURED = (
@@ -25,7 +25,7 @@ MEASURED = (
 )
 """Columns of measurements, in order."""
 MESSAGES = ("messages_sent", "messages_received", "messages_lost")
-"""Columns of words that weather counts."""
+"""Columns of messages that a channel counts."""
 
 
 class BenchMeasures(NamedTuple):
@@ -55,7 +55,7 @@ class BenchMeasures(NamedTuple):
     """Of those in the positive class, the share put into it."""
 
     messages_sent: Any
-    """Of one agent, in the mean, as weather counts them; NaN without weather."""
+    """Of one agent, in the mean, as the channel counts them; NaN without one."""
     messages_received: Any
     messages_lost: Any
 
@@ -89,7 +89,7 @@ class BenchGauge(Gauge):
 
 
 def _messages(program: Program, carry: Carry, like: Any) -> dict[str, Any]:
-    """Words of one agent so far, in the mean over agents."""
+    """Messages of one agent so far, in the mean over agents."""
     if carry.mail is None:
         return dict.fromkeys(MESSAGES, jnp.full((), jnp.nan, like.dtype))
     parts = carry.mail.sent, carry.mail.received, carry.mail.lost

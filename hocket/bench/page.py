@@ -12,7 +12,7 @@ from hocket.bench.comparison import GOAL
 from hocket.bench.figures import by_place, overview
 from hocket.errors import BadInput
 from hocket.privacy.wording import counted
-from hocket.report.page import Card, Figure, Page
+from hocket.report.page import AnswerCard, Figure, Page
 from hocket.report.tables import Table, plain, settings_table
 from hocket.runs.job import versions
 
@@ -30,7 +30,7 @@ def write_page(
     configuration: str = "",
     commands: Sequence[str] = (),
 ) -> Path:
-    """Write the page, and what it says as JSON beside it."""
+    """Write the page; returns where it lies."""
     if path.suffix != ".html":
         raise BadInput(f"{path} is no page; name a file that ends in .html")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,18 +91,18 @@ def _summary(comparison: Comparison, ranking: Ranking, goal: float) -> list[str]
     return [lead, *([close] if close else [])]
 
 
-def _first(ranking: Ranking, what: str) -> Card:
+def _first(ranking: Ranking, what: str) -> AnswerCard:
     first = ranking.places[0]
     question = f"Who needs the fewest {what}?"
     if not first.arrived:
-        return Card(question, "nobody arrives", "open")
+        return AnswerCard(question, "nobody arrives", "open")
     sure = all(one.low > first.high for one in ranking.places[1:])
     interval = f"Mean rank {first.rank:.2f}, 95 % interval {first.low:.2f} to {first.high:.2f}."
     rest = "Its interval lies below all others." if sure else "Other intervals overlap its own."
-    return Card(question, first.algorithm, "holds" if sure else "open", (interval, rest))
+    return AnswerCard(question, first.algorithm, "holds" if sure else "open", (interval, rest))
 
 
-def _soundness(comparison: Comparison) -> Card:
+def _soundness(comparison: Comparison) -> AnswerCard:
     lost = {cell.algorithm: int((~cell.finite).sum()) for cell in comparison.cells if not cell.finite.all()}
     total = sum(int((~cell.finite).sum()) for cell in comparison.cells)
     refused = (
@@ -111,8 +111,8 @@ def _soundness(comparison: Comparison) -> Card:
         else ()
     )
     if not total:
-        return Card("Did all runs stay finite?", "yes", "holds", refused)
-    return Card(
+        return AnswerCard("Did all runs stay finite?", "yes", "holds", refused)
+    return AnswerCard(
         "Did all runs stay finite?",
         f"{total:,} of {comparison.runs:,} diverged",
         "exposed",

@@ -31,7 +31,7 @@ WIDENED = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class Trial:
     """A step and parameters, and how well they did."""
 
     step: Step
@@ -61,7 +61,7 @@ class Candidate:
         relative = _finite(self.cell.relative_gap)
         throughout = float(np.mean(np.log(np.clip(relative, ROUNDING, 1e30))))
         if goal is not None and math.isfinite(rounds := self.rounds_to(goal)):
-            return rounds - 1e9, throughout  # whoever arrives is better than whoever does not
+            return rounds - 1e9, throughout  # to arrive is better than not to
         return max(float(np.median(relative[:, -1])), ROUNDING), throughout
 
 
@@ -69,8 +69,8 @@ class Candidate:
 class Tuning:
     """All candidates that were tried, and the best of them."""
 
-    candidates: tuple[Candidate, ...]
-    chosen: Candidate
+    candidates: tuple[Trial, ...]
+    chosen: Trial
     goal: float | None
     widened: int
     """How often the grid of steps was widened because the best lay at its edge."""
@@ -189,7 +189,7 @@ def tune(
     if not new:
         raise BadInput("step = []; give the steps to try, step=[0.1, 0.2]")
     widens = step is None or (len(new) > 1 and all(type(one) is Constant for one in new))
-    tried: list[Candidate] = []
+    tried: list[Trial] = []
     asked: dict[str, Any] = {"rounds": rounds, "budget": budget, "seeds": seeds, "start": start}
     programs, seconds, widened = 0, 0.0, 0
     while True:
@@ -216,7 +216,7 @@ def _try(
     variants: list[tuple[dict[str, Any], Algorithm]],
     steps: Sequence[Step],
     asked: dict[str, Any],
-) -> tuple[list[Candidate], tuple[int, float]]:
+) -> tuple[list[Trial], tuple[int, float]]:
     """Every step with every variant, side by side."""
     candidates = {
         f"{place}": (step, *variant)
@@ -231,7 +231,7 @@ def _try(
     )
     place = "problem", "network"
     tried = [
-        Candidate(
+        Trial(
             step,
             float(getattr(step, "a", index)),
             values,
@@ -244,7 +244,7 @@ def _try(
     return tried, (found.programs, found.seconds)
 
 
-def _choose(tried: list[Candidate], goal: float | None, largest: str | None) -> Candidate:
+def _choose(tried: list[Trial], goal: float | None, largest: str | None) -> Trial:
     if largest is not None and goal is not None:
         arrived = [one for one in tried if math.isfinite(one.rounds_to(goal))]
         if arrived:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hocket.report.figures import STYLES, Drawing
-from hocket.report.panels import Guide, Line, Panel, sheet
+from hocket.report.panels import Guide, Panel, PlotLine, sheet
 
 if TYPE_CHECKING:
-    from hocket.bench.tuning import Candidate, Tuning
+    from hocket.bench.tuning import Trial, Tuning
 
 LOWEST = 1e-16
 MOST = 100.0
@@ -19,14 +19,14 @@ MOST = 100.0
 
 def curve(tuning: Tuning) -> Drawing:
     """Left how the last gap depends on the step, by parameters; right how the gap of the best falls."""
-    groups: dict[str, list[Candidate]] = {}
+    groups: dict[str, list[Trial]] = {}
     for one in tuning.candidates:
         words = ", ".join(f"{name} {_short(value)}" for name, value in one.parameters.items())
         groups.setdefault(words, []).append(one)
     rows = {id(one): row for one, row in zip(tuning.candidates, tuning.rows(), strict=True)}
     chosen, cell = tuning.chosen, tuning.chosen.cell
     first = 1.0 if cell is None else float(cell.gap[0, 0])
-    lines: list[Line] = []
+    lines: list[PlotLine] = []
     for place, (words, some) in enumerate(groups.items()):
         known = [one for one in some if np.isfinite(one.gap) and one.gap < MOST * first]
         if known:
@@ -35,7 +35,7 @@ def curve(tuning: Tuning) -> Drawing:
                 for end in ("low", "high")
             )
             lines.append(
-                Line(
+                PlotLine(
                     words or "last gap",
                     np.array([one.size for one in known]),
                     np.maximum([one.gap for one in known], LOWEST),
@@ -65,7 +65,7 @@ def curve(tuning: Tuning) -> Drawing:
                 "Gap of the best",
                 "rounds",
                 "gap",
-                [Line.over_runs("", cell.rounds[after], gaps, style=1)],
+                [PlotLine.over_runs("", cell.rounds[after], gaps, style=1)],
             )
         )
     alt = (

@@ -1,7 +1,7 @@
-"""The command line: `hocket demo`, `hocket solve FILE.toml`.
+"""The command line: a command is a function that returns an `Answer`, with a line in `app.py` or in its group.
 
-A command is one file with one function that returns an `Answer`, and one line in `app.py`. Heavy modules are
-imported inside that function, so that `hocket --help` is quick.
+Its arguments are its options, explained in its docstring; those that commands share are in `options.py`. Heavy modules
+are imported inside the function, so that `hocket --help` is quick.
 """
 
 from hocket.cli.app import main

@@ -1,4 +1,4 @@
-"""What a command answers: one JSON object for programs, words and tables for people."""
+"""What a command answers: one JSON object for programs, lines and tables for people."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Any
 
 from hocket.links.text import json_line, shown
 
@@ -19,12 +16,6 @@ if TYPE_CHECKING:
 
     from hocket.report.tables import Table
 
-Out = Annotated[Path | None, Parameter(help="Folder to write to; by default the next free runs/NAME-1, …")]
-"""Where a command writes, as each of them takes it."""
-Parameters = Annotated[
-    list[str] | None,
-    Parameter(name="--set", help="A parameter of the algorithm, such as gain=0.3; give one --set for each."),
-]
 LAYOUT = ("\n", "\t")
 LONG_NAME = 40
 """Characters in the first column of a table that are kept on one line."""
@@ -64,7 +55,7 @@ def give(answer: Answer, *, as_json: bool) -> None:
 
 
 def complain(kind: str, message: str, *, as_json: bool) -> None:
-    """Say on standard error what went wrong; with JSON also on standard output."""
+    """Write on standard error what went wrong; with JSON also on standard output."""
     if as_json:
         _write_json({"error": {"kind": kind, "message": message}})
     sys.stderr.write(f"hocket: {escaped(message)}\n")
@@ -84,7 +75,7 @@ def bar(what: str) -> Callable[..., Iterable[Any]]:
 
 
 def escaped(text: str) -> str:
-    r"""Text as a terminal may have it: whoever wrote it, it moves no cursor, clears no screen and turns no line round.
+    r"""Text as a terminal may have it, by anybody: it moves no cursor, clears no screen and turns no line round.
 
     >>> escaped("birch\x1b[2J\tsays\nso")
     'birch\\x1b[2J\tsays\nso'

@@ -19,11 +19,12 @@ from hocket.cli.certify import certify
 from hocket.cli.cluster import cluster
 from hocket.cli.demo import demo
 from hocket.cli.explore import explore
+from hocket.cli.options import PARAMETER, add
 from hocket.cli.peer import peer
-from hocket.cli.rehearse import rehearse
 from hocket.cli.relay import relay
 from hocket.cli.report import report
 from hocket.cli.reproduce import reproduce
+from hocket.cli.simulate import simulate
 from hocket.cli.solve import solve
 from hocket.cli.study import study
 from hocket.errors import BadConfig, HocketError, Interrupted, UnsafeRemainder
@@ -31,8 +32,9 @@ from hocket.links.text import quoted
 from hocket.machine import leave_current_folder
 
 FAILED, MISUSED, EXPOSED, INTERRUPTED = 1, 2, 3, 130
-"""Exit codes: an error, a wrong command line, a federation whose remainder is not safe, and Ctrl-C (128 + SIGINT, as
-shells have it)."""
+"""Exit codes: an error, a wrong command line, a federation whose survivors would be exposed, and Ctrl-C (128 + SIGINT,
+as shells have it)."""
+EXITS: dict[type, int] = {Interrupted: INTERRUPTED, UnsafeRemainder: EXPOSED}
 
 app = App(
     name="hocket",
@@ -40,40 +42,42 @@ app = App(
     help_epilogue="Example: hocket demo",
     help_format="plaintext",
     version_flags=(),
-)
-app.command(audit, help_epilogue="Example: hocket audit --topology cycle:7 --colluders 2 --html audit.html")
-app.command(bench, help_epilogue="Example: hocket bench bench.toml --out study")
-app.command(
-    certify,
-    help_epilogue="Example: hocket certify --topology cycle:5 --colluders 1 --sigma 2 --move '1,4,.6;-.8'",
-)
-app.command(cluster)
-app.command(demo, help_epilogue="Example: hocket demo --out demo")
-app.command(explore, help_epilogue="Example: hocket explore --topology harary:k=3,n=7")
-app.command(peer)
-app.command(rehearse, help_epilogue="Example: hocket rehearse plan.toml --figure steps.svg --write")
-app.command(
-    relay, help_epilogue="Example: hocket relay --admit plan.toml --cert relay.pem --key relay-key.pem"
-)
-app.command(report, help_epilogue="Example: hocket report runs/demo-1")
-app.command(reproduce)
-app.command(solve, help_epilogue="Example: hocket solve problem.toml")
-app.command(study)
-app.register_install_completion_command(  # pyright: ignore[reportUnknownMemberType]
-    help="Install completion of commands and options for the shell that is running; prints what it wrote."
+    default_parameter=PARAMETER,
 )
 
 
-@app.command(help_epilogue="Example: hocket completion bash")
-def completion(
-    shell: Annotated[Literal["bash", "fish", "zsh"], Parameter(help="The shell that is to complete.")], /
-) -> Answer:
+def completion(shell: Literal["bash", "fish", "zsh"], /) -> Answer:
     """Print a script that lets a shell complete hocket's commands and options; nothing is installed.
 
     For bash, put this line into ~/.bashrc: eval "$(hocket completion bash)"
+
+    Args:
+        shell: The shell that is to complete.
     """
     script = app.generate_completion(prog_name="hocket", shell=shell)
     return Answer({"shell": shell, "script": script}, [script])
+
+
+for command, example in (
+    (audit, "--topology cycle:7 --colluders 2 --html audit.html"),
+    (bench, "bench.toml --out study"),
+    (certify, "--topology cycle:5 --colluders 1 --sigma 2 --move '1,4,.6;-.8'"),
+    (cluster, ""),
+    (completion, "bash"),
+    (demo, "--out demo"),
+    (explore, "--topology harary:k=3,n=7"),
+    (peer, ""),
+    (relay, "--admit plan.toml --cert relay.pem --key relay-key.pem"),
+    (report, "runs/demo-1"),
+    (reproduce(), ""),
+    (simulate, "plan.toml --figure steps.svg --write"),
+    (solve, "problem.toml"),
+    (study, ""),
+):
+    if isinstance(command, App):
+        app.command(command)
+    else:
+        add(app, command, f"{command.__name__} {example}")
 
 
 def version() -> Answer:
@@ -95,18 +99,15 @@ app.meta.group_parameters = Group("For every command")
 @app.meta.default
 def every(
     *words: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
-    as_json: Annotated[
-        bool,
-        Parameter(
-            name="--json", negative=(), show_default=False, help="Print one JSON object, nothing else."
-        ),
-    ] = False,
-    versions: Annotated[
-        bool,
-        Parameter(name="--version", negative=(), show_default=False, help="Print versions and the device."),
-    ] = False,
+    as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
+    versions: Annotated[bool, Parameter(name="--version", show_default=False)] = False,
 ) -> int:
-    """Run one command and print its answer; returns its exit code."""
+    """Run one command and print its answer; returns its exit code.
+
+    Args:
+        as_json: Print one JSON object, nothing else.
+        versions: Print versions and the device.
+    """
     # What a user's own code prints while it runs must not end up among the JSON.
     with redirect_stdout(sys.stderr) if as_json else nullcontext():
         answer = version() if versions else app(words, result_action="return_value")
@@ -119,8 +120,8 @@ def every(
 
 
 def _check_lines(arguments: Sequence[str]) -> None:
-    """Refuse a name that would draw lines of its own wherever it is printed: a shell's * names whatever files somebody
-    has sent."""
+    """Refuse a name that would draw lines of its own wherever it is printed: a shell's * also names files that were
+    sent by others."""
     for word in arguments:
         if any(one in word for one in LAYOUT):
             raise BadConfig(
@@ -141,14 +142,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code, kind, message = MISUSED, "Usage", str(error)
         if isinstance(error, UnusedCliTokensError):
             message += " A word by itself belongs to no option here: name it, as in --algorithm rss-nb, or see --help."
-    except Interrupted as error:
-        code, kind, message = INTERRUPTED, "Interrupted", str(error)
     except KeyboardInterrupt:
         code, kind, message = INTERRUPTED, "Interrupted", "interrupted"
-    except UnsafeRemainder as error:
-        code, kind, message = EXPOSED, type(error).__name__, str(error)
     except HocketError as error:
-        code, kind, message = FAILED, type(error).__name__, str(error)
+        code, kind, message = EXITS.get(type(error), FAILED), type(error).__name__, str(error)
     except OSError as error:
         if error.filename is None:
             raise

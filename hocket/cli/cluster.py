@@ -4,39 +4,32 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
-from hocket.cli.answer import Answer, Out
+from hocket.cli.answer import Answer
+from hocket.cli.options import Out, add, flags
 from hocket.errors import BadConfig, BadInput, ClusterError, Interrupted
 from hocket.files import json_value
 
-cluster = App(
-    name="cluster",
-    help="Spread the agents of one run over many processes.",
-    help_epilogue="Example: hocket cluster run --processes 2 problem.toml",
-)
+EXAMPLE = "cluster run --processes 2 problem.toml"
 
 
-@cluster.command(help_epilogue="Example: hocket cluster run --processes 2 problem.toml")
-def run(
-    problem: Annotated[
-        Path,
-        Parameter(help="A configuration file, the folder of a run to repeat or resume, or a Python script."),
-    ],
-    /,
-    *,
-    processes: Annotated[int, Parameter(help="How many processes to start on this machine.")],
-    out: Out = None,
-) -> Answer:
+def run(problem: Path, /, *, processes: int, out: Out = None) -> Answer:
     """Start processes on this machine that play one run together, and watch over them.
 
     The run is that of hocket solve, to the same numbers. When a process is lost all are ended; name the folder to go
     on from the checkpoint, with as many processes as you like. On many machines let Slurm or MPI start hocket solve
     --engine cluster. A script calls hocket.solve with engine="cluster" in every process.
+
+    Args:
+        problem: A configuration file, the folder of a run to repeat or resume, or a Python script.
+        processes: How many processes to start on this machine.
     """
+    from hocket.cli.solve import lines_for
     from hocket.engines.cluster.local_processes import run_together
+    from hocket.runs.storage import load_run
 
     if processes < 1:
         raise BadConfig(f"--processes {processes}; start at least one")
@@ -44,13 +37,13 @@ def run(
         raise BadConfig(f"there is no {problem}; name a configuration file, a run's folder or a script")
     if problem.suffix == ".py":
         return _script(problem, processes)
-    where = [] if out is None else ["--out", str(out)]
-    command = ["hocket", "solve", str(problem), *where, "--engine", "cluster", "--json"]
-    ended = run_together(command, processes)
+    asked = flags({"out": out, "engine": "cluster"})
+    ended = run_together(["hocket", "solve", str(problem), *asked, "--json"], processes)
     data = _read(ended.output)
     if "error" in data or not ended.well:
         _complain(data.get("error", {}))
-    return _answer(data, processes)
+    folder = Path(data["folder"])
+    return Answer(data | {"processes": processes}, lines_for(load_run(folder), folder, data["same_bits"]))
 
 
 def _script(script: Path, processes: int) -> Answer:
@@ -61,14 +54,6 @@ def _script(script: Path, processes: int) -> Answer:
         raise ClusterError(f"{script} failed in process 0 (exit code {ended.codes[0]}); see above")
     data = {"script": str(script), "processes": processes, "output": ended.output}
     return Answer(data, [ended.output.rstrip("\n")])
-
-
-def _answer(data: dict[str, Any], processes: int) -> Answer:
-    from hocket.cli.solve import words_for
-    from hocket.runs.storage import load_run
-
-    folder = Path(data["folder"])
-    return Answer(data | {"processes": processes}, words_for(load_run(folder), folder, data["same_bits"]))
 
 
 def _read(output: str) -> dict[str, Any]:
@@ -85,3 +70,11 @@ def _complain(error: dict[str, str]) -> None:
     if error.get("kind") == "Interrupted":
         raise Interrupted(message, round=0)
     raise (BadInput if error.get("kind", "").startswith("Bad") else ClusterError)(message)
+
+
+cluster = App(
+    name="cluster",
+    help="Spread the agents of one run over many processes.",
+    help_epilogue=f"Example: hocket {EXAMPLE}",
+)
+add(cluster, run, EXAMPLE)

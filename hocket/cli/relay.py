@@ -6,9 +6,7 @@ import asyncio
 import signal
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING
 
 from hocket.cli.answer import Answer, aside
 from hocket.errors import BadConfig
@@ -21,44 +19,37 @@ if TYPE_CHECKING:
 
 def relay(
     *,
-    listen: Annotated[
-        str, Parameter(help="host:port to listen at; 0.0.0.0 is every interface.")
-    ] = "0.0.0.0:443",
-    admit: Annotated[
-        tuple[Path, ...],
-        Parameter(help="A plan, or a folder of cards, whose members may use it; may be given several times."),
-    ],
-    name: Annotated[
-        tuple[str, ...],
-        Parameter(
-            help="What cards call this relay, such as relay.example:443; by default as those admitted do."
-        ),
-    ] = (),
-    cert: Annotated[
-        Path | None, Parameter(help="Its certificate in PEM, with those that vouch for it.")
-    ] = None,
-    key: Annotated[Path | None, Parameter(help="The key to it, in PEM.")] = None,
-    behind_web_server: Annotated[
-        bool, Parameter(help="A web server before it ends TLS, and passes WebSocket on without.", negative="")
-    ] = False,
-    bandwidth: Annotated[
-        float | None, Parameter(help="MB in a second that one member may send; by default no limit.")
-    ] = None,
-    wait: Annotated[float, Parameter(help="Seconds after which one that waits must call again.")] = 600.0,
-    strangers: Annotated[
-        int, Parameter(help="Connections at most that have not shown yet whose they are.")
-    ] = 256,
+    listen: str = "0.0.0.0:443",
+    admit: tuple[Path, ...],
+    name: tuple[str, ...] = (),
+    cert: Path | None = None,
+    key: Path | None = None,
+    behind_web_server: bool = False,
+    bandwidth: float | None = None,
+    wait: float = 600.0,
+    strangers: int = 256,
 ) -> Answer:
     """Join members that can open no port, two by two, and pass their bytes on, until it is stopped.
 
     It sees sizes and times, and who talks with whom; what passes is encrypted between the members. It keeps nothing:
     stop it and start it again as you like. Members whose cards name it as host:port come with TLS: give --cert and
-    --key, or --behind-web-server. Those whose cards say ws:// or tcp:// come without.
+    --key, or --behind-web-server.
+
+    Args:
+        listen: host:port to listen at; 0.0.0.0 is every interface.
+        admit: A plan, or a folder of cards, whose members may use it; may be given several times.
+        name: What cards call this relay, such as relay.example:443; by default as those admitted do.
+        cert: Its TLS certificate in PEM, with those that vouch for it.
+        key: The key to it, in PEM.
+        behind_web_server: A web server before it ends TLS, and passes WebSocket on without.
+        bandwidth: MB in a second that one member may send; by default no limit.
+        wait: Seconds after which a member that waits must call again.
+        strangers: Connections at most that have not shown yet whose they are.
     """
-    from hocket.federation.admission import admitted, relay_names
+    from hocket.federation.plan.admission import admitted, relay_names
     from hocket.links.relay.connection import keep_memory
     from hocket.links.relay.outbound import RelayName
-    from hocket.links.relay.pipes import need_websockets
+    from hocket.links.relay.pipe import need_websockets
     from hocket.links.relay.server import Relay, RelayLimits
 
     if wait <= 0 or strangers < 1 or (bandwidth is not None and bandwidth <= 0):
@@ -67,15 +58,14 @@ def relay(
         )
     admission, cards, plans = admitted(admit)
     names = relay_names(name, cards)
-    if any(RelayName(one).scheme != "tcp" for one in names):
-        need_websockets()
+    need_websockets()
     named = {relay for card in cards for relay in card.relays}
     for one in sorted(names - named):
         aside().print(
             f"No card that is admitted names this relay {one}: who comes by that name is refused. The cards name "
             f"{', '.join(sorted(named)) or 'no relay'}"
         )
-    secure = sorted(one for one in names if RelayName(one).scheme == "wss")
+    secure = sorted(one for one in names if RelayName(one).secure)
     if secure and cert is None and key is None and not behind_web_server:
         raise BadConfig(
             f"members whose cards call this relay {', '.join(secure)} come with TLS, and it has no certificate; give "
@@ -103,8 +93,12 @@ async def _serve(made: Relay, about: str) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, over.set)
     async with made:
+        assert made.accepting is not None
         aside().print(f"Relay at {made.listen[0]}:{made.port}, {about}. Ctrl-C stops it.")
-        await over.wait()
+        stopped = asyncio.create_task(over.wait())
+        await asyncio.wait([stopped, made.accepting], return_when=asyncio.FIRST_COMPLETED)
+        if made.accepting.done():
+            made.accepting.result()
 
 
 def _place(listen: str) -> tuple[str, int]:

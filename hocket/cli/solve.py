@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from cyclopts import Parameter
-
-from hocket.cli.answer import Answer, Out, Parameters, aside
+from hocket.cli.answer import Answer, aside
+from hocket.cli.options import Out, SetParameters
 from hocket.errors import BadConfig, Diverged, Interrupted
 from hocket.files import json_value
 
@@ -20,27 +19,24 @@ if TYPE_CHECKING:
 
 
 def solve(
-    problem: Annotated[
-        Path, Parameter(help="A configuration file, or the folder of a run to repeat or resume.")
-    ],
+    problem: Path,
     /,
     *,
     out: Out = None,
-    algorithm: Annotated[
-        str | None,
-        Parameter(help="In place of the file's: dgd, extra, …, or one of your own, FILE.py:CLASS."),
-    ] = None,
-    parameters: Parameters = None,
-    engine: Annotated[
-        Literal["simulator", "cluster"],
-        Parameter(help="One device, or all devices of all processes that Slurm, MPI or cluster run started."),
-    ] = "simulator",
+    algorithm: str | None = None,
+    parameters: SetParameters = None,
+    engine: Literal["simulator", "cluster"] = "simulator",
 ) -> Answer:
     """Solve the problem that a file describes, or repeat or resume the run in a folder.
 
     The folder gets the configuration, the run, its measurements, a figure and a report. After Ctrl-C, name
     the folder to go on from where the run was. A configuration with a python key, or with an algorithm in a file of
     your own, runs that file.
+
+    Args:
+        problem: A configuration file, or the folder of a run to repeat or resume.
+        algorithm: In place of the file's: dgd, extra, …, or one of your own, FILE.py:CLASS.
+        engine: One device, or all devices of all processes that Slurm, MPI or cluster run started.
     """
     from hocket.config import open_folder, read_config, reopen_folder
 
@@ -53,12 +49,12 @@ def solve(
             )
         folder, config = problem, reopen_folder(problem)
         asked = here.asked(config)
-        here.say(f"Taking up the run in {folder}")
+        here.note(f"Taking up the run in {folder}")
     else:
         config = read_config(problem, _in_place_of_the_files(algorithm, parameters))
         asked = here.asked(config)  # what cannot be run leaves no folder behind
         folder, config = here.agreed(lambda: open_folder(config, problem.stem, out), config)
-        here.say(f"Solving {problem} in {folder}")
+        here.note(f"Solving {problem} in {folder}")
     earlier = _stored_states(folder)
     run = _run_in(folder, config, asked, here)
     if not here.writes:
@@ -123,7 +119,7 @@ class _Here:
             raise BadConfig(refused)
         return Path(folder), config
 
-    def say(self, words: str) -> None:
+    def note(self, words: str) -> None:
         """A note for the person watching."""
         if self.writes:
             aside().print(words)
@@ -183,10 +179,10 @@ def _answer(run: Run, folder: Path, same_bits: bool | None) -> Answer:
         "folder": str(folder),
         "report": str(folder / PAGE),
     }
-    return Answer(data, words_for(run, folder, same_bits))
+    return Answer(data, lines_for(run, folder, same_bits))
 
 
-def words_for(run: Run, folder: Path, same_bits: bool | None) -> list[Any]:
+def lines_for(run: Run, folder: Path, same_bits: bool | None) -> list[Any]:
     """What people read about a run in its folder."""
     from hocket.report.folder import PAGE
     from hocket.report.tables import result_table

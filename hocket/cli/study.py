@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from contextlib import suppress
 from dataclasses import asdict
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from hocket.cli.answer import Answer, aside
-from hocket.cli.table_options import AS_IT_IS, TableOptions
+from hocket.cli.options import AS_IT_IS, PARAMETER, HomeFolder, Out, TableOptions, add, command_line
 from hocket.errors import BadStudy
 
 if TYPE_CHECKING:
@@ -20,67 +19,53 @@ if TYPE_CHECKING:
 
 StudyFile = Annotated[Path, Parameter(help="The study, in TOML.")]
 
-study = App(
-    name="study",
-    help="Statistics over the tables of several members, of which only sums are seen.",
-    help_epilogue="Example: hocket study check study.toml --data clinic.csv",
-)
 
+def check(study: StudyFile, /, *, data: Path, reading: TableOptions = AS_IT_IS) -> Answer:
+    """Check this member's own table against a study: columns, types, levels, ranges, missing values, rows kept.
 
-@study.command(help_epilogue="Example: hocket study check study.toml --data clinic.csv")
-def check(
-    study: StudyFile,
-    /,
-    *,
-    data: Annotated[Path, Parameter(help="This member's table: CSV or Parquet.")],
-    reading: TableOptions = AS_IT_IS,
-) -> Answer:
-    """Hold this member's own table against a study: columns, types, levels, ranges, missing values, rows that are kept.
+    Nothing leaves this machine. All that is wrong is named at once.
 
-    Nothing leaves this machine. What is wrong is named, all of it at once.
+    Args:
+        data: This member's table: CSV or Parquet.
     """
     from hocket.studies import check_table, read_study
 
-    asked = read_study(study)
-    found, _ = check_table(asked, reading.read(data))
+    found, _ = check_table(read_study(study), reading.read(data))
     return Answer(asdict(found), _checked(found))
 
 
-@study.command(help_epilogue="Example: hocket study rehearse study.toml --data a.csv b.csv c.csv")
-def rehearse(
+def simulate(
     study: StudyFile,
     /,
     *,
-    data: Annotated[
-        list[Path], Parameter(consume_multiple=True, help="A table for each member: CSV or Parquet.")
-    ],
-    out: Annotated[
-        Path | None, Parameter(help="A new folder for the results; by default under runs/.")
-    ] = None,
-    colluders: Annotated[
-        int, Parameter(help="Of a study with an epsilon: how many members may take their noise off again.")
-    ] = 1,
+    data: Annotated[list[Path], Parameter(consume_multiple=True)],
+    out: Out = None,
+    colluders: int = 1,
     reading: TableOptions = AS_IT_IS,
 ) -> Answer:
     """Carry out a whole study on one machine, as members would, for a pilot on made-up or public tables.
 
     Sums are taken in fixed point as they are over links, so members get the same bits.
+
+    Args:
+        data: A table for each member: CSV or Parquet.
+        colluders: Of a study with an epsilon: how many members may subtract their own noise.
     """
     from hocket.config import new_folder
     from hocket.studies import read_study
-    from hocket.studies import rehearse as carry_out
-    from hocket.studies.results_page import write_page
+    from hocket.studies import simulate as carry_out
+    from hocket.studies.results.page import write_page
 
     asked = read_study(study)
     names = member_names(data)
     tables: dict[str, Table] = {name: reading.read(path) for name, path in zip(names, data, strict=True)}
     folder = new_folder(study.stem, out)
     try:
-        with aside().status("Rehearsing") as status:
+        with aside().status("Simulating") as status:
             results = carry_out(
                 asked,
                 tables,
-                lambda totals, numbers: status.update(f"Total {totals}, of {numbers:,} numbers"),
+                lambda totals, numbers: status.update(f"Secure sum {totals}, of {numbers:,} numbers"),
                 colluders=colluders,
             )
     except BaseException:
@@ -91,51 +76,40 @@ def rehearse(
                 folder.parent.rmdir()
         raise
     results.save(folder)
-    named = " ".join(shlex.quote(str(path)) for path in data)
-    command = shlex.join(["hocket", "study", "rehearse", str(study), *reading.words()]) + f" --data {named}"
+    command = command_line("hocket", "study", "simulate", study, *reading.flags(), "--data", *data)
     page = write_page(results, folder, commands=[command])
     shown = {"folder": str(folder), "report": str(page)}
     return Answer(results.data | shown, [*_found(results), f"Results: {page}"])
 
 
-@study.command(help_epilogue="Example: hocket study forget plan.toml")
-def forget(
-    plan: Annotated[Path, Parameter(help="The plan of the study, as this member signed it.")],
-    /,
-    *,
-    home: Annotated[
-        Path | None,
-        Parameter(help="This member's folder; by default $HOCKET_HOME or ~/.hocket.", show_default=False),
-    ] = None,
-) -> Answer:
-    """Take back that this member's rows served a study of which nothing was ever sent, as after a wrong export.
+def forget(plan: Path, /, *, home: HomeFolder = None) -> Answer:
+    """Take back that this member's rows served a study in which nothing was ever sent, as after a wrong export.
 
     Its journal must prove it; where a message of any sum may have been sent, the release stays remembered.
+
+    Args:
+        plan: The plan of the study, as this member signed it.
     """
-    from hocket.federation.forget import forget_release
-    from hocket.federation.home import Home
-    from hocket.federation.plan_file import read_plan
+    from hocket.federation.plan.plan_file import read_plan
+    from hocket.federation.state.forget import forget_release
+    from hocket.federation.state.home import Home
 
     place = Home.at(home)
     agreed = read_plan(plan, place.own_code)
     found = forget_release(agreed, place)
-    answer = {
-        "plan": agreed.hash.hex(),
-        "releases": [one.words for one in found.releases],
-        "counted": found.counted,
-    }
+    releases = [one.words for one in found.releases]
+    again = command_line("hocket", "peer", "sign", plan, "--data", "TABLE")
     return Answer(
-        answer,
+        {"plan": agreed.hash.hex(), "releases": releases, "counted": found.counted},
         [
-            *(f"Forgotten: {one.words}." for one in found.releases),
-            "Nothing of it was sent, as its journal proves. To take part with other rows, sign again with them: "
-            f"hocket peer sign {shlex.quote(str(plan))} --data TABLE",
+            *(f"Forgotten: {one}." for one in releases),
+            f"Nothing of it was sent, as its journal proves. To take part with other rows, sign with them: {again}",
         ],
     )
 
 
 def member_names(paths: list[Path]) -> list[str]:
-    """What members of a rehearsal are called: by their files, and by their folders where files have one name.
+    """What members of a simulation are called: by their files, and by their folders where files have one name.
 
     >>> member_names([Path("a/x.csv"), Path("b/x.csv"), Path("y.csv")])
     ['a/x', 'b/x', 'y']
@@ -165,8 +139,8 @@ def _checked(found: Check) -> list[Any]:
 
 
 def _found(results: Results) -> list[Any]:
-    from hocket.studies.equality import equalities
-    from hocket.studies.results_tables import (
+    from hocket.studies.results.equality import equalities
+    from hocket.studies.results.tables import (
         coefficient_table,
         description_tables,
         evaluation_table,
@@ -192,4 +166,15 @@ def _found(results: Results) -> list[Any]:
     own = ", ".join(f"{name} {rows:,}" for name, rows in (results.rows_by_member or {}).items())
     words += results.own_remarks
     whose = f"; rows: {own}" if own else ""
-    return [*words, f"{results.totals} totals of {results.numbers:,} numbers in all{whose}."]
+    return [*words, f"{results.totals} secure sums of {results.numbers:,} numbers in all{whose}."]
+
+
+study = App(
+    name="study",
+    help="Statistics over the tables of several members, computed by secure sums.",
+    help_epilogue="Example: hocket study check study.toml --data clinic.csv",
+    default_parameter=PARAMETER,
+)
+add(study, check, "study check study.toml --data clinic.csv")
+add(study, simulate, "study simulate study.toml --data a.csv b.csv c.csv")
+add(study, forget, "study forget plan.toml")

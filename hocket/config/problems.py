@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, SerializeAsAny
@@ -31,52 +31,46 @@ A_HASH = "the SHA-256 of the file in hexadecimal, if it must not change"
 
 
 class FeasibleSection(Section):
-    """One kind of feasible set."""
+    """One kind of feasible set, by the numbers that make it."""
 
-    @abstractmethod
+    make: ClassVar[type[Any]]
+
     def build(self) -> FeasibleSet:
         """The set itself."""
+        return self.make(**self.model_dump(exclude={"kind"}))
 
 
 class BoxSection(FeasibleSection):
     """Every coordinate between its own low and high."""
 
+    make = Box
     kind: Literal["box"] = Field(description="'box'")
     low: NumberOrVector = Field(description="a number, or a list with one per coordinate")
     high: NumberOrVector = Field(description="a number, or a list with one per coordinate")
-
-    def build(self) -> FeasibleSet:
-        return Box(self.low, self.high)
 
 
 class BallSection(FeasibleSection):
     """Every point within a radius of a centre."""
 
+    make = Ball
     kind: Literal["ball"] = Field(description="'ball'")
     radius: float = Field(description="a positive number")
     center: NumberOrVector = Field(0.0, description="a number, or a list with one per coordinate")
-
-    def build(self) -> FeasibleSet:
-        return Ball(self.radius, self.center)
 
 
 class SimplexSection(FeasibleSection):
     """Coordinates that are not negative and share a total."""
 
+    make = Simplex
     kind: Literal["simplex"] = Field(description="'simplex'")
     total: float = Field(1.0, description="a positive number")
-
-    def build(self) -> FeasibleSet:
-        return Simplex(self.total)
 
 
 class EverywhereSection(FeasibleSection):
     """No constraint."""
 
+    make = Everywhere
     kind: Literal["everywhere"] = Field(description="'everywhere'")
-
-    def build(self) -> FeasibleSet:
-        return Everywhere()
 
 
 SETS: dict[str, type[FeasibleSection]] = {
@@ -134,54 +128,59 @@ class Polynomials(ProblemSection):
 
 
 class FromData(ProblemSection):
-    """A problem whose data lie in a NumPy archive."""
+    """A problem whose data lie in a NumPy archive, as two arrays."""
 
+    make: ClassVar[Callable[..., Problem]]
+    arrays: ClassVar[tuple[str, str]]
     data: str = Field(description="the name of an .npz file")
     sha256: str | None = Field(None, description=A_HASH)
     feasible: Feasible = Field(description=A_SET)
 
-    def arrays(self, base: Path, *names: str) -> list[np.ndarray]:
-        """The arrays of these names; nothing stored in the archive can run code."""
+    def build(self, base: Path) -> Problem:
+        how = self.model_dump(include={"l2", "reduction"})
+        return type(self).make(*self._stored(base), feasible=self.feasible.build(), **how)
+
+    def _stored(self, base: Path) -> list[np.ndarray]:
+        """The two arrays; nothing stored in the archive can run code."""
         path = found(base, self.data, "[problem] data")
         check_unchanged(path, self.sha256)
-        stored = _read_archive(path)
-        for name in names:
+        try:
+            stored = arrays(path)
+        except UNREADABLE as error:
+            raise BadConfig(
+                f"{path} cannot be read ({error}); write it with numpy.savez, without objects"
+            ) from error
+        for name in self.arrays:
             if name not in stored:
                 raise BadConfig(
-                    f"{path} has no array {name!r}; it needs {' and '.join(names)}, stacked by agent"
+                    f"{path} has no array {name!r}; it needs {' and '.join(self.arrays)}, stacked by agent"
                 )
             if stored[name].ndim < 2 or stored[name].dtype.kind not in "fiub":
                 raise BadConfig(
                     f"{name} in {path} has shape {stored[name].shape} and type {stored[name].dtype}; "
                     "it needs numbers with the axes agents, samples, …"
                 )
-        return [stored[name] for name in names]
+        return [stored[name] for name in self.arrays]
 
 
-class LeastSquares(FromData):
+class LeastSquaresSection(FromData):
     """½ ‖A_j x − b_j‖² per agent, perhaps regularised."""
 
+    make = least_squares
+    arrays = ("A", "b")
     kind: Literal["least-squares"] = Field(description="'least-squares'")
     l2: float = Field(0.0, description="a number, zero or more")
     reduction: Literal["sum", "mean"] = Field("sum", description="'sum' or 'mean'")
 
-    def build(self, base: Path) -> Problem:
-        A, b = self.arrays(base, "A", "b")
-        return least_squares(A, b, feasible=self.feasible.build(), l2=self.l2, reduction=self.reduction)
 
-
-class LogisticRegression(FromData):
+class LogisticSection(FromData):
     """Regularised logistic regression per agent."""
 
+    make = logistic
+    arrays = ("features", "labels")
     kind: Literal["logistic"] = Field(description="'logistic'")
     l2: float = Field(0.0, description="a number, zero or more")
     reduction: Literal["sum", "mean"] = Field("sum", description="'sum' or 'mean'")
-
-    def build(self, base: Path) -> Problem:
-        features, labels = self.arrays(base, "features", "labels")
-        return logistic(
-            features, labels, feasible=self.feasible.build(), l2=self.l2, reduction=self.reduction
-        )
 
 
 class FromPython(ProblemSection):
@@ -215,18 +214,9 @@ PROBLEMS: dict[str, type[ProblemSection]] = {
     "polynomials": Polynomials,
     "paper-polynomials": PaperPolynomials,
     "heterogeneous-polynomials": HeterogeneousPolynomials,
-    "least-squares": LeastSquares,
-    "logistic": LogisticRegression,
+    "least-squares": LeastSquaresSection,
+    "logistic": LogisticSection,
 }
-
-
-def _read_archive(path: Path) -> dict[str, np.ndarray]:
-    try:
-        return arrays(path)
-    except UNREADABLE as error:
-        raise BadConfig(
-            f"{path} cannot be read ({error}); write it with numpy.savez, without objects"
-        ) from error
 
 
 def read_problem(table: Mapping[str, Any]) -> ProblemSection:

@@ -22,10 +22,10 @@ from hocket.config.problems import FromData, FromPython, ProblemSection, read_pr
 from hocket.config.section import AnySection, check
 from hocket.config.sections import (
     AlgorithmSection,
+    ChannelSection,
     NetworkSection,
     RunSection,
     StepSection,
-    WeatherSection,
     read_step,
 )
 from hocket.errors import BadConfig, BadInput, nearest
@@ -37,10 +37,10 @@ from hocket.runs.job import Job
 from hocket.steps import DEFAULT_STEP
 
 Built = TypeVar("Built")
-SECTIONS = ("problem", "network", "algorithm", "step", "run", "weather")
+SECTIONS = ("problem", "network", "algorithm", "step", "run", "channel")
 DEFAULTS: dict[str, dict[str, Any]] = {"step": dataclasses.asdict(DEFAULT_STEP)}
 """Sections that may be left out, and what stands for them then."""
-OPTIONAL = ("weather",)
+OPTIONAL = ("channel",)
 """Sections in whose place nothing stands."""
 ASKED_OF_SOLVE = {"keep", "measure", "tolerance"}
 """Keys of `[run]` that decide what is kept and measured, not what is played."""
@@ -64,7 +64,7 @@ class Config:
     base: Path
     source: str = "configuration"
     """What errors call it."""
-    weather: WeatherSection | None = None
+    channel: ChannelSection | None = None
 
     def build(self) -> dict[str, Any]:
         """Everything that `hocket.solve` takes, ready to be handed over."""
@@ -81,8 +81,8 @@ class Config:
         algorithm = self._built("algorithm", self.algorithm.build)
         step = self._built("step", self.step.build)
         subject = {"problem": problem, "network": network, "algorithm": algorithm, "step": step}
-        if self.weather is not None:
-            subject |= {"weather": self._built("weather", self.weather.build)}
+        if self.channel is not None:
+            subject |= {"channel": self._built("channel", self.channel.build)}
         return subject
 
     def _job(self, subject: dict[str, Any]) -> Job:
@@ -152,11 +152,11 @@ def parse_config(tables: Mapping[str, Any], *, base: Path, source: str = "config
         tables = {**tables, "step": {"auto": True}}
     step = read("step", read_step)
     run = read("run", partial(check, RunSection, "run"))
-    weather = read("weather", partial(check, WeatherSection, "weather"))
+    channel = read("channel", partial(check, ChannelSection, "channel"))
     # A section that is not there has been complained of.
     if complaints or not (problem and network and algorithm and step and run):
         raise BadConfig("\n".join(f"{source}: {complaint}" for complaint in complaints))
-    return Config(problem, network, algorithm, step, run, base, source, weather)
+    return Config(problem, network, algorithm, step, run, base, source, channel)
 
 
 def _derives_step(section: AlgorithmSection) -> bool:
@@ -188,8 +188,8 @@ def new_folder(name: str, out: Path | None = None) -> Path:
     if out.exists() and not out.is_dir():
         raise BadConfig(f"{out} is a file; name a new folder")
     if out.is_dir() and any(out.iterdir()):
-        cure = f"go on with it ({command(out)}), or " if (out / CONFIG).is_file() else ""
-        raise BadConfig(f"{out} is not empty; {cure}name a new folder")
+        fix = f"go on with it ({command(out)}), or " if (out / CONFIG).is_file() else ""
+        raise BadConfig(f"{out} is not empty; {fix}name a new folder")
     out.mkdir(parents=True, exist_ok=True)
     return out
 

@@ -81,8 +81,8 @@ def _complain(model: type[Section], name: str, table: Mapping[str, Any], key: st
     expected = fields[key].description
     if kind == "missing":
         return f"[{name}] lacks the key {key!r}; give {expected}"
-    cure = f"; {wrong['ctx']['error']}" if kind == "value_error" else ""  # what a validator of ours says
-    return f"[{name}] {key} = {shown(table[key])}; expected {expected}{cure}"
+    fix = f"; {wrong['ctx']['error']}" if kind == "value_error" else ""  # what a validator of ours says
+    return f"[{name}] {key} = {shown(table[key])}; expected {expected}{fix}"
 
 
 def _cut(text: str) -> str:

@@ -18,8 +18,8 @@ from hocket.errors import BadConfig
 from hocket.files import read_text
 from hocket.networks.network import Network
 from hocket.networks.topologies import parse
-from hocket.noise.deviations import Deviations
-from hocket.runs.weather import Weather
+from hocket.noise.stds import Stds
+from hocket.runs.channel import Channel
 from hocket.steps import AUTO, Constant, Power, Step
 
 NOT_IN_A_FILE = {"noise"}
@@ -122,7 +122,7 @@ def _in_words(kind: Any) -> str:
         return " or ".join(map(repr, get_args(kind)))
     words = {float: "a number", float | None: "a number", int: "a whole number", bool: "true or false"}
     by_link = "a number, or a list of one for each link, in the order of the network's"
-    return (words | dict.fromkeys((Deviations, Deviations | None), by_link)).get(kind, "text")
+    return (words | dict.fromkeys((Stds, Stds | None), by_link)).get(kind, "text")
 
 
 ALGORITHM_SECTIONS = {name: algorithm_section(algorithm) for name, algorithm in ALGORITHMS.items()}
@@ -159,9 +159,9 @@ class NetworkSection(Section):
             return parse(self.topology, weights=self.weights)
         how: Any = {"weights": self.weights, "directed": self.directed}
         if self.edges is not None:
-            return Network.from_edges(self.edges, self.n, **how)  # type: ignore[arg-type]
+            return Network(self.edges, n=self.n, **how)  # type: ignore[arg-type]
         path = found(base, str(self.edges_file), "[network] edges_file")
-        return Network.from_edges(read_links(path), self.n, name=path.stem, **how)
+        return Network(read_links(path), n=self.n, name=path.stem, **how)
 
 
 MOST_LINKS = 1_000_000_000
@@ -183,21 +183,21 @@ def read_links(path: Path) -> list[tuple[int, int]]:
     return links
 
 
-class WeatherSection(Section):
-    """What befalls words on their way, and agents."""
+class ChannelSection(Section):
+    """Messages that are lost or late, and agents that are inactive."""
 
-    loss: float = Field(0.0, description="the part of all words that is lost, from 0 to below 1")
-    sleep: float = Field(0.0, description="the part of all agents that sleeps in a round, from 0 to below 1")
+    loss: float = Field(0.0, description="the part of all messages that is lost, from 0 to below 1")
+    inactive: float = Field(0.0, description="the part of all agents inactive in a round, from 0 to below 1")
     burst: float | None = Field(None, description="rounds for which losses last on average, 1 or more")
-    delay: int = Field(0, description="rounds by which words are late at most, a whole number")
+    delay: int = Field(0, description="rounds by which messages are late at most, a whole number")
     both_ways: bool = Field(False, description="true if links fail in both directions at once")
     seed: int | None = Field(
-        None, description="a whole number of the weather's own; without it the run's seed"
+        None, description="a whole number of the channel's own; without it the run's seed"
     )
 
-    def build(self) -> Weather:
-        """The weather itself."""
-        return Weather(**self.model_dump())
+    def build(self) -> Channel:
+        """The channel itself."""
+        return Channel(**self.model_dump())
 
 
 class PowerSection(Section):

@@ -1,1 +1,2 @@
-"""Engines carry words between agents; none of them knows an algorithm."""
+"""Engines carry messages between agents: compiled, over many processes, or on exact fractions. None knows an
+algorithm."""

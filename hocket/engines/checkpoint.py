@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from hocket import __version__
-from hocket.engines.measures import measures_kind
+from hocket.engines.compiled.measures import measures_kind
 from hocket.engines.prepare import fingerprint
 from hocket.engines.schedule import recorded_rounds
 from hocket.errors import BadInput

@@ -1,6 +1,6 @@
 """The exact engine: the same generators on fractions, a handful of rounds, no rounding anywhere.
 
-For proofs and witnesses: two runs can be compared word by word for equality. The length of the numbers grows by the
+For proofs and witnesses: runs can be compared message by message for equality. The length of numbers grows by the
 objectives' degree every round, so this is for small problems and few rounds.
 """
 
@@ -16,16 +16,14 @@ import jax
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Say, Spoken, Tell, Total, opened, x_of
+from hocket.algorithm import Broadcast, Outgoing, SecureSum, SendEach, opened, x_of
 from hocket.networks.neighbour_tables import NeighbourTables, tabulate
 from hocket.networks.weights import SUM_TOLERANCE
 from hocket.noise import threefry
 from hocket.noise.draws import Balanced, Draw, Pair, When
 from hocket.rationals import as_fractions
-from hocket.runs.at_home import promised_remarks
-from hocket.runs.job import Job, describe
-from hocket.runs.messages import Messages
-from hocket.runs.run import Ending, Noise, Outcome, Run, Transcript
+from hocket.runs.job import Job, describe, promised_remarks
+from hocket.runs.run import Ending, Messages, Noise, Outcome, Run, Transcript
 from hocket.runs.theorems import claim
 
 SHARPEST = 10**9
@@ -33,8 +31,8 @@ SHARPEST = 10**9
 
 
 @dataclass(frozen=True)
-class ExactWords:
-    """Words of the neighbours with their exact weights."""
+class ExactMessages:
+    """Messages of the neighbours with their exact weights."""
 
     own_weight: Fraction
     weights: list[Fraction]
@@ -69,10 +67,10 @@ def play_exactly(job: Job) -> Run:
     path, words = [np.stack([x_of(state) for state in states])], []
     exchanges = 0
 
-    def carry(phase: int, spoken: list[Any]) -> list[ExactWords]:
+    def carry(phase: int, outgoing: list[Any]) -> list[ExactMessages]:
         nonlocal exchanges
         exchanges += 1
-        return _carry(tables, phase, spoken)
+        return _carry(tables, phase, outgoing)
 
     for k in range(1, job.rounds + 1):
         phase = (k - 1) % tables.period
@@ -86,7 +84,7 @@ def play_exactly(job: Job) -> Run:
         words.append(said)
         path.append(np.stack([x_of(state) for state in states]))
     run = _report(job, np.stack(path), words, {**kept, **fresh})
-    counted = Messages.all_heard(job.own_network, job.rounds, exchanges // job.rounds)
+    counted = Messages.all_received(job.own_network, job.rounds, exchanges // job.rounds)
     return replace(run, count_messages=lambda: counted)
 
 
@@ -120,57 +118,59 @@ def _noise(
         if isinstance(raw, Pair)
         else as_fractions(raw)
     )
-    if isinstance(draw, Balanced):  # balanced by the very weights that words are mixed with
+    if isinstance(draw, Balanced):  # balanced by the very weights that messages are mixed with
         draw = replace(draw, gamma=as_fractions(draw.gamma), towards=_simplest(draw.towards))
     dealt = draw.deal(draw.condense(raw), when, tables)
     return Pair(*(side[:1] for side in raw)) if draw.once and isinstance(raw, Pair) else raw, dealt
 
 
 def _all_rounds(
-    talks: list[Any], carry: Callable[[list[Any]], list[ExactWords]]
+    talks: list[Any], carry: Callable[[list[Any]], list[ExactMessages]]
 ) -> tuple[list[Any], list[Any]]:
-    """Advance every agent's generator in step; returns the next states and all that was said, in order."""
-    if not isinstance(talks[0], Generator):  # an algorithm that says nothing
+    """Advance every agent's generator in step; returns the next states and all that was sent, in order."""
+    if not isinstance(talks[0], Generator):  # an algorithm that sends nothing
         return talks, []
     said: list[Any] = []
-    heard: list[Any] = [None] * len(talks)
+    received: list[Any] = [None] * len(talks)
     while True:
-        spoken: list[Spoken] = []
+        outgoing: list[Outgoing] = []
         ended: list[Any] = []
-        for talk, words in zip(talks, heard, strict=True):
+        for talk, words in zip(talks, received, strict=True):
             try:
-                spoken.append(talk.send(words))
+                outgoing.append(talk.send(words))
             except StopIteration as end:
                 ended.append(end.value)
         if ended:
             return ended, said
-        if isinstance(spoken[0], Total):
-            total = jax.tree.map(lambda *values: sum(values, 0 * values[0]), *(word[0] for word in spoken))
+        if isinstance(outgoing[0], SecureSum):
+            total = jax.tree.map(lambda *values: sum(values, 0 * values[0]), *(word[0] for word in outgoing))
             said += [np.stack([leaf] * len(talks)) for leaf in jax.tree.leaves(total)]
-            heard = [total] * len(talks)
+            received = [total] * len(talks)
             continue
-        meant = (jax.tree.leaves(opened(word, word[0])) for word in spoken if not isinstance(word, Total))
+        meant = (
+            jax.tree.leaves(opened(word, word[0])) for word in outgoing if not isinstance(word, SecureSum)
+        )
         said += [np.stack(arrays) for arrays in zip(*meant, strict=True)]
-        heard = carry(spoken)
+        received = carry(outgoing)
 
 
-def _carry(tables: NeighbourTables, phase: int, spoken: list[Say | Tell]) -> list[ExactWords]:
-    heard = []
+def _carry(tables: NeighbourTables, phase: int, outgoing: list[Broadcast | SendEach]) -> list[ExactMessages]:
+    received = []
     for j in range(tables.n):
         slots = np.flatnonzero(tables.filled[j])
         weights = list(_simplest(tables.weight[phase, j, slots]))
-        words = [_word(spoken[tables.neighbour[j, s]], tables.back[j, s]) for s in slots]
+        words = [_word(outgoing[tables.neighbour[j, s]], tables.back[j, s]) for s in slots]
         own = 1 - sum(weights, Fraction(0))
         if abs(float(own) - tables.own[phase, j]) > SUM_TOLERANCE:  # directed: rows need not sum to one
             own = _simplest(tables.own[phase, [j]])[0]
-        heard.append(ExactWords(own, weights, words))
-    return heard
+        received.append(ExactMessages(own, weights, words))
+    return received
 
 
-def _word(spoken: Say | Tell, slot: int) -> Any:
-    if isinstance(spoken, Say):
-        return opened(spoken, spoken.word)
-    return jax.tree.map(lambda words: words[slot], spoken.words)
+def _word(outgoing: Broadcast | SendEach, slot: int) -> Any:
+    if isinstance(outgoing, Broadcast):
+        return opened(outgoing, outgoing.word)
+    return jax.tree.map(lambda words: words[slot], outgoing.words)
 
 
 def _report(

@@ -14,15 +14,15 @@ import numpy as np
 
 from hocket.algorithm import Algorithm
 from hocket.engines.compile_cache import keep_compiled
-from hocket.engines.mail import Sky
-from hocket.engines.measures import Gauge
-from hocket.engines.program import Program
+from hocket.engines.compiled.channel import ChannelModel
+from hocket.engines.compiled.measures import Gauge
+from hocket.engines.compiled.program import Program
 from hocket.errors import BadInput
-from hocket.networks.neighbour_tables import Room, tabulate
+from hocket.networks.neighbour_tables import SharedLayout, tabulate
 from hocket.networks.network import Network
 from hocket.noise import threefry
-from hocket.noise.deviations import is_by_link, values
 from hocket.noise.draws import Balanced, Draw
+from hocket.noise.stds import is_by_link, values
 from hocket.problems.problem import Problem
 from hocket.runs.job import Job
 
@@ -32,7 +32,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measuring:
     """What is worked out beside the states."""
 
     averaging: bool
@@ -50,7 +50,7 @@ def prepare(
     averaging: bool,
     judge: Problem | None = None,
     gauge: Gauge | None = None,
-    room: Room | None = None,
+    room: SharedLayout | None = None,
 ) -> Program:
     """Lay out everything a run of the job's algorithm, or of one that stands for it, computes with.
 
@@ -60,9 +60,9 @@ def prepare(
     keep_compiled()
     draws = job.draws(algorithm)
     _check_counters(draws, job.own_network)
-    by_slot = job.weather is not None or any(isinstance(draw, Balanced) for draw in draws.values())
+    by_slot = job.channel is not None or any(isinstance(draw, Balanced) for draw in draws.values())
     if by_slot:
-        room = None  # weights, or words on their way, are laid out slot by slot
+        room = None  # weights, or messages on their way, are laid out slot by slot
     if room is not None:
         links = np.arange(room.links)
         links[len(job.own_network.links) :] = -1
@@ -83,7 +83,7 @@ def prepare(
         averaging=averaging,
         gauge=gauge,
         order=_order(job.own_problem),
-        sky=None if job.weather is None else Sky.of(job.weather, algorithm.unheard),
+        channel=None if job.channel is None else ChannelModel.of(job.channel, algorithm.on_missing),
     )
     # Lone numbers of the feasible set are compiled in: loading them takes a tenth of a tiny round's time.
     feasible = jax.tree.map(

@@ -1,19 +1,49 @@
-"""When the host looks at a compiled run: at recorded rounds, and often enough for a person waiting."""
+"""When the host looks at a compiled run, what is measured there, and over how many agents.
+
+The gap of the worst agent needs the sum of all objectives at every agent's state: n times what it takes at the mean.
+Where that is more than a tenth of the rounds, fewer agents are looked at, those farthest from the mean, and then fewer
+rounds are recorded. All is decided before the run, by the sizes of its arrays: what is measured must be the same on
+every machine, in every engine and after a break. Sizes are right to a factor of two or so where objectives read their
+data once.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import jax
 import numpy as np
+
+if TYPE_CHECKING:
+    from hocket.engines.compiled.program import Program
 
 MOST, FEW = 200, 24
 """Measurements of a run; few where states are so large that measuring often would take longer than the run."""
 LARGE = 1 << 18
 """Numbers in all states from which on a problem counts as large."""
+FARTHEST = 32
+"""Agents that a gap is taken over at most where it is not taken over all: those farthest from the mean."""
 STOPS = 64
 """Stops that one call of the program can make."""
 LOOK_EVERY = 0.5
 """Seconds of compiled work between two looks of the host."""
+READ, MOVED, DRAWN = 3, 20, 48
+"""Additions in the time of reading one number of the data, of one number of a state in a round, and of drawing one
+number of noise; seen on CPUs."""
+PASSES = 16
+"""Additions per number of all states, at a stop: their mean, the distances from it, whether they are finite."""
+STOPPING = 1 << 17
+"""Additions in the time that it takes to leave the rounds and come back, some 15 µs."""
+SHARE = 1 / 16
+"""Of the rounds' own work: a tenth, less what sizes may be wrong by."""
+SLIGHT = 1 << 20
+"""Numbers that may be read for measuring in any case: in a millisecond or so, a tenth of what `solve` takes to lay out
+and report even the smallest run."""
+EACH = 4
+"""Additions that this takes for each, as far as one can tell beforehand."""
+AT_THE_END = 1 / 3
+"""The part of the budget that the last measurement may take."""
 
 
 def recorded_rounds(rounds: int, *, most: int = MOST) -> np.ndarray:
@@ -26,20 +56,109 @@ def recorded_rounds(rounds: int, *, most: int = MOST) -> np.ndarray:
     return np.unique(np.concatenate([[0], np.round(marks).astype(np.int64)]))
 
 
-class Marks(NamedTuple):
+class Sizes(NamedTuple):
+    """How much a program computes with: in numbers."""
+
+    agents: int
+    states: int
+    data: int
+    """Of all agents, that their gradients read."""
+    pooled: int
+    """That the sum of all objectives reads at one point."""
+    noise: int
+    """Drawn afresh in a round."""
+    block: int
+    """Rounds of noise drawn at once."""
+
+    @staticmethod
+    def of(program: Program) -> Sizes:
+        tables, problem = program.tables, program.problem
+        data = sum(leaf.size for leaf in jax.tree.leaves(problem.groups))
+        noise = sum(draw.size(tables) for draw in program.draws.values() if not draw.once)
+        states = tables.n * problem.dim
+        return Sizes(tables.n, states, data, program.pooled_numbers, noise, max(program.block, 1))
+
+    @property
+    def round(self) -> float:
+        """What a round costs, in additions."""
+        return READ * self.data + MOVED * self.states + DRAWN * self.noise
+
+    @property
+    def total(self) -> float:
+        """What Σ_j f_j at one point costs."""
+        return READ * self.pooled
+
+    @property
+    def stop(self) -> float:
+        """What a measurement of the mean, of disagreement and noise costs before any agent is looked at, and what it
+        interrupts: what is left of a block of noise is drawn again."""
+        return self.total + PASSES * self.states + DRAWN * self.noise * self.block + STOPPING
+
+
+class MarkedRounds(NamedTuple):
     """After how many rounds a run is measured, and over how many agents its gap is taken there."""
 
     rounds: np.ndarray
     agents: np.ndarray
 
     @staticmethod
-    def everybody(rounds: np.ndarray, agents: int) -> Marks:
+    def everybody(rounds: np.ndarray, agents: int) -> MarkedRounds:
         """Every agent is looked at, at each of these rounds."""
-        return Marks(rounds, np.full(len(rounds), agents))
+        return MarkedRounds(rounds, np.full(len(rounds), agents))
 
-    def chosen(self, which: Any) -> Marks:
+    def chosen(self, which: Any) -> MarkedRounds:
         """Some of the marks, in order."""
-        return Marks(self.rounds[which], self.agents[which])
+        return MarkedRounds(self.rounds[which], self.agents[which])
+
+
+def marks(program: Program, rounds: int, *, exact: bool) -> MarkedRounds:
+    """After which rounds a run is measured, and over how many agents at each of them.
+
+    With `exact` over every agent, everywhere. So it is without, wherever that costs no more than a tenth of the run.
+    """
+    return _marks(Sizes.of(program), rounds, exact)
+
+
+@lru_cache(maxsize=128)
+def _marks(sizes: Sizes, rounds: int, exact: bool) -> MarkedRounds:
+    n, large = sizes.agents, sizes.states > LARGE
+    often = recorded_rounds(rounds, most=FEW if exact and large else MOST)
+    if exact or len(often) * (n + 1) * (sizes.pooled + sizes.states // n) <= SLIGHT:
+        found = MarkedRounds.everybody(often, n)
+    else:
+        found = affordable(sizes, rounds)
+    for column in found:
+        column.setflags(write=False)  # other runs are given the same
+    return found
+
+
+def affordable(sizes: Sizes, rounds: int) -> MarkedRounds:
+    """As many agents as few stops allow, then as many stops as the budget allows; more agents at the end.
+
+    >>> affordable(Sizes(20, states=1, data=30, pooled=30, noise=0, block=1), 120_000_000).agents[[0, -1]]
+    array([20, 20])
+    """
+    n, total, stop = sizes.agents, sizes.total, sizes.stop
+
+    def bought(budget: float, most: int) -> int:
+        """How many agents one measurement can look at; one at least."""
+        return int(np.clip((budget - stop) / max(total, 1.0), 1, most))
+
+    budget = SHARE * rounds * sizes.round + EACH * SLIGHT
+    before = (1 - AT_THE_END) * budget
+    often = min(MOST, rounds)
+    agents = n
+    if often * (stop + n * total) > before:
+        agents = bought(before / min(FEW, often), min(FARTHEST, n))
+        often = int(before / (stop + agents * total))
+    last = bought(AT_THE_END * budget, n)
+    if last < n:  # between few and all there is no order by distance to choose by
+        last = min(last, FARTHEST)
+    # Before the first round, after it and at the end a run is measured at least.
+    recorded = recorded_rounds(rounds, most=max(min(often - 1, MOST), 2))
+    looked_at = np.full(len(recorded), agents)
+    looked_at[-1] = max(last, agents)
+    return MarkedRounds(recorded, looked_at)
 
 
 class Looks(NamedTuple):
@@ -105,7 +224,14 @@ class Pace:
     """Cuts a run into calls that take about half a second each, learning the speed as it goes."""
 
     def __init__(
-        self, rounds: int, marks: Marks, *, done: int, measured: bool, singly: bool = False, quota: int = 64
+        self,
+        rounds: int,
+        marks: MarkedRounds,
+        *,
+        done: int,
+        measured: bool,
+        singly: bool = False,
+        quota: int = 64,
     ):
         self.quota = quota
         """Rounds of the next call."""

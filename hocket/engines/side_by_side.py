@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -15,42 +15,18 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from hocket.algorithm import Algorithm, x_of
-from hocket.engines import measurement_cost
-from hocket.engines.compiled import Blueprint, Compiled, legs
-from hocket.engines.measures import Measures, measures_kind
-from hocket.engines.program import Carry, Program, entry
-from hocket.engines.rounds import begin
+from hocket.engines import schedule
+from hocket.engines.compiled.measures import Measures, measures_kind
+from hocket.engines.compiled.player import Blueprint, Compiled, legs
+from hocket.engines.compiled.program import Carry, Program
+from hocket.engines.compiled.rounds import begin
 from hocket.engines.schedule import Leg, Looks, Pace
-from hocket.engines.simulator import step_table, table_length
-from hocket.engines.spoken import counting
+from hocket.engines.simulator import reach, step_tables
+from hocket.engines.traffic import count_messages
 from hocket.errors import BadAlgorithm, BadInput
 from hocket.noise import threefry
 from hocket.runs.job import Job
-from hocket.runs.messages import Messages
-
-MARGIN = 2
-"""A measurement after round k looks at α_{k+1}."""
-
-
-class LaneSteps(NamedTuple):
-    """Step sizes of all variants from round `base` on, and which of them a lane takes."""
-
-    base: Int[Any, ""]
-    table: Float[Any, "variants rounds"]
-    row: Int[Any, ""]
-
-    def __call__(self, k: Any) -> Any:
-        now = jax.lax.dynamic_index_in_dim(self.table, k - self.base, axis=1, keepdims=False)
-        return entry(now, self.row)
-
-    @staticmethod
-    def laid_out(jobs: Sequence[Job], base: int) -> LaneSteps:
-        """The tables of all jobs, those that are equal once; `row` says which is whose."""
-        each = [np.asarray(step_table(job, base).table) for job in jobs]
-        distinct = {table.tobytes(): table for table in each}
-        rows = [list(distinct).index(table.tobytes()) for table in each]
-        first, table = jax.device_put((np.asarray(base), np.stack([*distinct.values()])))
-        return LaneSteps(first, table, np.asarray(rows, np.int32))
+from hocket.runs.run import Messages
 
 
 class Varied(eqx.Module):
@@ -69,7 +45,7 @@ class Varied(eqx.Module):
 
 
 @dataclass(frozen=True, eq=False)
-class Played:
+class LaneResults:
     """What came of runs side by side; arrays lead with variants and seeds."""
 
     x: Float[np.ndarray, "variants seeds agents dim"]
@@ -86,9 +62,9 @@ class Played:
 
     @property
     def messages(self) -> Messages:
-        """Words from agent to agent in every run: how many were sent, received and lost."""
+        """Messages from agent to agent in every run: how many were sent, received and lost."""
         shape = self.finite.shape
-        # One number where all runs say alike; a row of them where weather differs.
+        # One number where all runs say alike; a row of them where channels differ.
         each = (np.asarray(part).reshape(shape if np.ndim(part) else ()) for part in self.count_messages())
         return Messages.counted(*(np.broadcast_to(part, shape) for part in each))
 
@@ -111,14 +87,16 @@ def play_together(
     *,
     exact: bool,
     tell: Callable[[int, float, float], None] = lambda done, gap, disagreement: None,
-) -> Played:
+) -> LaneResults:
     """Play every job for every seed. The jobs differ in numbers of their algorithms and in steps alone."""
     if len({jax.tree.structure(program) for program in programs}) > 1:
-        raise BadInput("a swept parameter changes the program itself (anchor=0, say); sweep it separately")
+        raise BadInput(
+            "a swept parameter changes the program itself (persistent=0, say); sweep it separately"
+        )
     job, alone = jobs[0], Compiled(programs[0])
-    steps = LaneSteps.laid_out(jobs, 0)
+    steps = step_tables(jobs, 0)
     all_runs = Compiled(dataclasses.replace(alone.program, lanes=len(jobs) * len(seeds)))
-    given = all_runs.blueprint, all_runs.numbers, stack_lanes(programs, steps.row, seeds)
+    given = all_runs.blueprint, all_runs.numbers, stack_lanes(programs, np.asarray(steps.row), seeds)
     began = time.monotonic()
     carry = _begin_all(*given, jax.device_put(job.first_states.astype(job.dtype)), steps)
     # Nothing is played yet: whatever is compiled is compiled now, and the rounds are timed without it.
@@ -128,12 +106,12 @@ def play_together(
     compiling = time.monotonic() - began
     done, parts, marks = 0, [], []
     # What a run of a sweep measures, its single run measures too.
-    wanted = measurement_cost.marks(alone, job.rounds, exact=exact)
+    wanted = schedule.marks(alone.program, job.rounds, exact=exact)
     pace = Pace(job.rounds, wanted, done=0, measured=False)
     started = time.monotonic()
     while not pace.finished:
         began = time.monotonic()
-        steps, last = _reach(jobs, steps, done)
+        steps, last = reach(steps, done, partial(step_tables, jobs))
         leg = pace.next_leg(done, reach=last)
         carry, measures = _advance_all(*given, carry, steps, leg.padded + 1, leg.looks)
         measures = jax.tree.map(lambda leaf, n=leg.wanted: np.asarray(leaf)[:, :n], measures)
@@ -152,7 +130,7 @@ def play_together(
     if carry.weighted is not None:
         weights = np.array([one.step.table(1, one.rounds).sum() for one in jobs])
         average = np.asarray(carry.weighted).reshape(shape + x.shape[1:]) / weights[:, None, None, None]
-    return Played(
+    return LaneResults(
         x=x.reshape(shape + x.shape[1:]),
         time_average=average,
         rounds=np.concatenate(marks),
@@ -162,7 +140,7 @@ def play_together(
         finite=joined.finite.all(axis=(1, 2)).reshape(shape),
         seconds=seconds,
         compiling=compiling,
-        count_messages=counting(job, alone.program, carry.mail, job.rounds),
+        count_messages=partial(count_messages, job, alone.program, carry.mail, job.rounds),
     )
 
 
@@ -177,14 +155,6 @@ def stack_lanes(programs: Sequence[Program], rows: np.ndarray, seeds: Sequence[i
 
     parts = [(one.algorithm, one.draws) for one in programs]
     return Varied(*jax.tree.map(stack, *parts), *jax.device_put((keys, rows.repeat(len(seeds)))))
-
-
-def _reach(jobs: Sequence[Job], steps: LaneSteps, done: int) -> tuple[LaneSteps, int]:
-    """The last round that the step tables cover; lays out the next ones when these are used up."""
-    length = table_length(jobs[0])
-    if done >= int(steps.base) + length - MARGIN:
-        steps = LaneSteps.laid_out(jobs, done - 1)  # an anchor looks back at α_{k−1}
-    return steps, int(steps.base) + length - MARGIN
 
 
 @partial(jax.jit, static_argnums=0)

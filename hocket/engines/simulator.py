@@ -7,25 +7,25 @@ bar and a checkpoint, rarely enough that small problems run at full speed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import jax
 import numpy as np
 
 from hocket.algorithm import x_of
-from hocket.engines import measurement_cost
+from hocket.engines import schedule
 from hocket.engines.checkpoint import Checkpoint
-from hocket.engines.compiled import Compiled, Player
-from hocket.engines.measures import Measures, measures_kind
-from hocket.engines.program import Carry, Program, Steps
+from hocket.engines.compiled.measures import Measures
+from hocket.engines.compiled.player import Compiled, ProgramPlayer
+from hocket.engines.compiled.program import Carry, Program, Steps
 from hocket.engines.progress import Bar, asked_to_stop
-from hocket.engines.recorder import Recorder
-from hocket.engines.schedule import Leg, Marks, Pace
+from hocket.engines.schedule import Leg, MarkedRounds, Pace
+from hocket.engines.transcripts import Recorder
 from hocket.errors import Interrupted
-from hocket.runs.at_home import REMARK, is_certified
-from hocket.runs.job import Job
+from hocket.runs.job import REMARK, Job, is_certified
 
 SHORT, LONG = 1 << 12, 1 << 18
 """Rounds that one call of the program can play: two sizes of step table, so that at most two programs are compiled."""
@@ -44,7 +44,7 @@ class Break(NamedTuple):
 class Simulation:
     """Where a simulated run stands, and what was measured on the way."""
 
-    player: Player
+    player: ProgramPlayer
     job: Job
     carry: Carry
     steps: Steps
@@ -75,7 +75,7 @@ class Simulation:
         """All measurements, a column each."""
         columns = {"round": np.array([k for k, _ in self.history])}
         measured = zip(*(row for _, row in self.history), strict=True)
-        for name, column in zip(measures_kind(self.player.program)._fields, measured, strict=True):
+        for name, column in zip(self.history[0][1]._fields, measured, strict=True):
             if name != "finite":
                 columns[name] = np.array(column, np.int64 if name == "looked_at" else np.float64)
         return columns
@@ -91,7 +91,7 @@ def simulate(
     progress: bool | None = None,
     marks: np.ndarray | None = None,
     exact: bool = False,
-    player: Player | None = None,
+    player: ProgramPlayer | None = None,
     watch: Callable[[Simulation], None] | None = None,
 ) -> Simulation:
     """Play a run to its end, to convergence, or to the first state or objective that is not finite.
@@ -136,13 +136,12 @@ def simulate(
 
 
 def _pace(sim: Simulation, marks: np.ndarray | None, *, exact: bool, singly: bool) -> Pace:
-    player = sim.player
+    program = sim.player.program
     if marks is None:
         # By the whole program, wherever its parts are played, so that all engines measure alike.
-        whole = player if isinstance(player, Compiled) else Compiled(player.program)
-        wanted = measurement_cost.marks(whole, sim.rounds, exact=exact)
+        wanted = schedule.marks(program, sim.rounds, exact=exact)
     else:
-        wanted = Marks.everybody(marks, player.program.tables.n)
+        wanted = MarkedRounds.everybody(marks, program.tables.n)
     # Rounds that are measured at places of their own, the ends of epochs, are long ones: begin with a single one.
     quota = 64 if marks is None else 1
     return Pace(sim.rounds, wanted, done=sim.done, measured=bool(sim.history), singly=singly, quota=quota)
@@ -162,7 +161,7 @@ def _play(
         return  # taken up where it had converged
     while not pace.finished:
         before, began = sim.carry, time.monotonic()
-        sim.steps, last = reach(sim.job, sim.steps, sim.done)
+        sim.steps, last = reach(sim.steps, sim.done, partial(step_table, sim.job))
         leg = pace.next_leg(sim.done, reach=last)
         measures = _advance(sim, leg, recorder)
         sim.history += zip(leg.measured.tolist(), _rows(measures), strict=True)
@@ -173,7 +172,8 @@ def _play(
             _forget_what_followed(sim, pace.agents_at_the_end)
             return
         if leg.wanted:
-            bar.update(sim.done, **sim.history[-1][1].shown)
+            if bar.show:
+                bar.update(sim.done, **sim.history[-1][1].shown)
             if _reached(sim, tolerance):
                 return
         if watch is not None:
@@ -216,7 +216,7 @@ def _advance_recorded(sim: Simulation, leg: Leg, recorder: Recorder) -> Measures
     while not parts or sim.done < leg.last:
         done, count = sim.done, min(leg.last - sim.done, recorder.chunk)
         ends = done + count == leg.last
-        here = Marks(leg.measured - done, leg.agents).chosen(
+        here = MarkedRounds(leg.measured - done, leg.agents).chosen(
             (leg.measured >= done) & (leg.measured < done + count + ends)
         )
         sim.carry, measures = recorder.play(sim.carry, sim.steps, count, here, own=leg.own and ends)
@@ -255,13 +255,26 @@ def _forget_what_followed(sim: Simulation, agents: int) -> None:
 
 def step_table(job: Job, base: int) -> Steps:
     """Step sizes from round `base` on (α_0 = 0), in one of two lengths."""
+    return Steps(*jax.device_put((np.asarray(base), _table(job, base))))
+
+
+def step_tables(jobs: Sequence[Job], base: int) -> Steps:
+    """The tables of all jobs, those that are equal once; `row` says which is whose."""
+    each = [_table(job, base) for job in jobs]
+    distinct = {table.tobytes(): table for table in each}
+    rows = [list(distinct).index(table.tobytes()) for table in each]
+    first, table = jax.device_put((np.asarray(base), np.stack([*distinct.values()])))
+    return Steps(first, table, np.asarray(rows, np.int32))
+
+
+def _table(job: Job, base: int) -> np.ndarray:
     length = table_length(job)
     first, last = max(base, 1), min(base + length - 1, job.rounds)
     table = np.zeros(length, job.dtype)
     table[first - base : last - base + 1] = job.step.table(first, last)
     # The measurement after the last round asks how large the noise of one more would be. Its step need not exist.
     table[last - base + 1 :] = table[last - base]
-    return Steps(*jax.device_put((np.asarray(base), table)))
+    return table
 
 
 def table_length(job: Job) -> int:
@@ -269,9 +282,10 @@ def table_length(job: Job) -> int:
     return SHORT if job.rounds + 2 <= SHORT else LONG
 
 
-def reach(job: Job, steps: Steps, done: int) -> tuple[Steps, int]:
-    """The last round that the step table covers; lays out the next table when this one is used up."""
+def reach(steps: Steps, done: int, lay_out: Callable[[int], Steps]) -> tuple[Steps, int]:
+    """The last round that the step table covers; the next table is laid out when this one is used up."""
     margin = 2  # a measurement after round k looks at α_{k+1}
-    if done >= int(steps.base) + len(steps.table) - margin:
-        steps = step_table(job, done - 1)  # an anchor looks back at α_{k−1}
-    return steps, int(steps.base) + len(steps.table) - margin
+    length = steps.table.shape[-1] - margin
+    if done >= int(steps.base) + length:
+        steps = lay_out(done - 1)  # an anchor looks back at α_{k−1}
+    return steps, int(steps.base) + length

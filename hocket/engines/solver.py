@@ -3,41 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from hocket.algorithm import Algorithm, x_of
 from hocket.engines.checkpoint import Checkpoint
-from hocket.engines.compiled import Compiled
-from hocket.engines.last_exchange import last_exchange
-from hocket.engines.prepare import Measured, prepare
-from hocket.engines.program import Steps
-from hocket.engines.recorder import Recorder, readable
-from hocket.engines.simulator import Simulation, simulate, table_length
-from hocket.engines.spoken import counting
+from hocket.engines.prepare import Measuring, prepare
+from hocket.engines.simulator import Simulation, simulate
+from hocket.engines.traffic import count_messages
+from hocket.engines.transcripts import Recorder, play_last_exchange, readable
 from hocket.errors import BadInput, Diverged, OutOfMemory
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
 from hocket.problems.sets import Box
 from hocket.problems.traced import check_traced
-from hocket.runs.at_home import hides_records, is_certified, promised_remarks
-from hocket.runs.job import Job, describe
+from hocket.runs.channel import Channel
+from hocket.runs.job import Job, describe, hides_records, is_certified, promised_remarks
 from hocket.runs.run import Ending, Noise, Outcome, Run
 from hocket.runs.theorems import claim
-from hocket.runs.weather import Weather
 from hocket.steps import Derived, Step
 
 if TYPE_CHECKING:
     from hocket.networks.topologies import Graph
 
 COPIES = 4
-"""States held at once where nobody has measured: before and after a round, mixed, and their time average."""
+"""States held at once: before and after a round, mixed, and their time average."""
 
 
 def solve(
@@ -58,7 +54,7 @@ def solve(
     time_average: bool = True,
     checkpoint: str | Path | None = None,
     progress: bool | None = None,
-    weather: Weather | None = None,
+    channel: Channel | None = None,
 ) -> Run:
     """Solve a problem together: every agent ends near the minimum of the sum of all objectives.
 
@@ -69,7 +65,7 @@ def solve(
     `start` is one public vector or a row per agent (default: the point of X nearest to zero). With `tolerance` the
     run stops at the first recorded round whose gap, over every agent, is below it. `checkpoint` names a folder in which
     the run keeps its state; the same call later goes on from there. A list of networks is used in turn, one per round.
-    `weather` loses words, delays them and puts agents to sleep; `run.messages` counts them.
+    `channel` loses and delays messages and keeps agents inactive; `run.messages` counts them.
     With the engine "cluster" all processes that were started together make this call, and each gets the whole run.
 
     The gap of the worst agent takes the sum of all objectives at every agent's state. Where that is more than a tenth
@@ -87,7 +83,7 @@ def solve(
         start=start,
         dtype=dtype,
         grad_at=grad_at,
-        weather=weather,
+        channel=channel,
     )
     _check_choices(job, keep, engine, tolerance, checkpoint)
     check_measure(measure)
@@ -101,7 +97,7 @@ def solve(
     run = play(
         job,
         job.algorithm.effective(),
-        Measured(averaging=time_average),
+        Measuring(averaging=time_average),
         engine=engine,
         keep=keep,
         tolerance=tolerance,
@@ -117,7 +113,7 @@ def solve(
 def play(
     job: Job,
     algorithm: Algorithm,
-    measured: Measured,
+    measured: Measuring,
     *,
     engine: str,
     keep: str = "metrics",
@@ -134,12 +130,11 @@ def play(
             run = report(job, sim, None, tolerance)
             settings = run.settings | {"cluster": traffic.settings}
             return replace(run, settings=settings, remarks=(*run.remarks, str(traffic)))
-        with explained(job) as estimate:
+        with explained(job):
             program = prepare(job, algorithm, **vars(measured))
             words = keep == "transcript"
             recorder = None if keep == "metrics" else Recorder(program, job.rounds, words=words)
-            player = estimate.compiled = Compiled(program)
-            sim = simulate(program, job, recorder=recorder, player=player, tolerance=tolerance, **how)
+            sim = simulate(program, job, recorder=recorder, tolerance=tolerance, **how)
         return report(job, sim, recorder, tolerance)
 
 
@@ -148,8 +143,8 @@ def _check_choices(job: Job, keep: str, engine: str, tolerance: float | None, ch
         raise BadInput(f"engine = {engine!r}; choose 'simulator', 'exact' or 'cluster'")
     if engine == "exact" and (tolerance is not None or checkpoint is not None):
         raise BadInput("the exact engine plays its few rounds at once; leave tolerance and checkpoint out")
-    if engine == "exact" and job.weather is not None:
-        raise BadInput("the exact engine carries every word; leave weather= out, or play in the simulator")
+    if engine == "exact" and job.channel is not None:
+        raise BadInput("the exact engine carries every word; leave channel= out, or play in the simulator")
     check_keep(keep, engine, checkpoint)
     if tolerance is not None and not tolerance > 0:
         raise BadInput(f"tolerance = {tolerance}; a gap can only be compared with a positive number")
@@ -190,7 +185,10 @@ def check_keep(keep: str, engine: str, checkpoint: Any) -> None:
 
 def report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: float | None = None) -> Run:
     """Everything a run is asked for afterwards, as NumPy."""
-    end = sim.whole
+    program, end = sim.player.program, sim.whole
+    # Noise that was handed in for the rounds alone has none for the exchange after them.
+    tables = [getattr(draw, "given", None) for draw in program.draws.values() if not draw.once]
+    goes_on = sim.broken is None and all(table is None or len(table) > job.rounds for table in tables)
     x = np.asarray(x_of(end.state))
     feasible = job.problem.feasible  # a box takes all rows at once, and needs no program for it
     inside = feasible.project(x) if isinstance(feasible, Box) else np.asarray(jax.vmap(feasible.project)(x))
@@ -213,8 +211,8 @@ def report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: floa
         settings=describe(job),
         remarks=(
             *job.algorithm.remarks(job.problem, job.network),
-            *([] if job.weather is None else [job.weather.outlook(job.algorithm)]),
-            *(promised_remarks(job) if sim.player.program.gauge is None else []),
+            *([] if job.channel is None else [job.channel.outlook(job.algorithm)]),
+            *(promised_remarks(job) if program.gauge is None else []),
             *([str(job.step)] if isinstance(job.step, Derived) else []),
             *_about_the_gap(history, len(x)),
             *([] if np.isnan(history["gap"][-1]) else _about_the_optimum(job)),
@@ -224,8 +222,8 @@ def report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: floa
         problem=job.problem,
         step=job.step,
         algorithm=job.algorithm,
-        last_exchange=last_exchange(sim.player.program, job, end) if sim.broken is None else None,
-        count_messages=counting(job, sim.player.program, end.mail, sim.done),
+        last_exchange=partial(play_last_exchange, program, job, end) if goes_on else None,
+        count_messages=partial(count_messages, job, program, end.mail, sim.done),
     )
 
 
@@ -254,55 +252,34 @@ def _outcome(job: Job, sim: Simulation, tolerance: float | None) -> Outcome:
     if sim.broken is not None:
         agent, k, what = sim.broken
         source = ", from its gradient" if what == "state" else ""
-        cure = "take smaller steps, bound X, or look at its data"
-        why = f"{job.own_problem.name(agent)}'s {what} is not finite{source}; {cure}"
+        fix = "take smaller steps, bound X, or look at its data"
+        why = f"{job.own_problem.name(agent)}'s {what} is not finite{source}; {fix}"
         return Outcome(Ending.DIVERGED, k, why)
     if tolerance is not None and sim.gap <= tolerance:
         return Outcome(Ending.CONVERGED, sim.done, f"gap below {tolerance:g}")
     return Outcome(Ending.OUT_OF_ROUNDS, sim.done)
 
 
-@dataclass
-class Estimate:
-    """How much memory a run needs on one device, as well as it is known so far."""
-
-    job: Job
-    compiled: Compiled | None = None
-    """The program, once it is laid out."""
-
-    @property
-    def bytes(self) -> float:
-        """The compiler's own account where it gets that far, else data and states."""
-        job, shape = self.job, jax.ShapeDtypeStruct
-        if self.compiled is not None:
-            steps = Steps(shape((), jnp.result_type(int)), shape((table_length(job),), job.dtype))
-            # A compiler that measures on the device needs room there.
-            with suppress(jax.errors.JaxRuntimeError):
-                return self.compiled.bytes_needed(shape(job.first_states.shape, job.dtype), steps)
-        data = sum(np.size(leaf) for leaf in jax.tree.leaves(job.own_problem.groups))
-        return (data + COPIES * job.first_states.size) * job.dtype.itemsize / jax.device_count()
-
-
 @contextmanager
-def explained(job: Job) -> Generator[Estimate]:
-    """Turn the compiler's words about memory into ones that say what to do."""
-    estimate = Estimate(job)
+def explained(job: Job) -> Generator[None]:
+    """Turn what the compiler says about memory into what to do."""
     try:
-        yield estimate
+        yield
     except (jax.errors.JaxRuntimeError, ValueError) as error:
         if "RESOURCE_EXHAUSTED" not in str(error) and "out of memory" not in str(error).lower():
             raise
-        raise OutOfMemory(_message(estimate)) from error
+        raise OutOfMemory(_message(job)) from error
 
 
-def _message(estimate: Estimate) -> str:
-    job, device = estimate.job, jax.local_devices()[0]
+def _message(job: Job) -> str:
+    device, (agents, dim) = jax.local_devices()[0], job.first_states.shape
+    data = sum(np.size(leaf) for leaf in jax.tree.leaves(job.own_problem.groups))
+    least = (data + COPIES * job.first_states.size) * job.dtype.itemsize / jax.device_count()
     limit = (device.memory_stats() or {}).get("bytes_limit")
     has = "" if limit is None else f" and {device.device_kind} offers {readable(limit)}"
     half = "take dtype='float32', " if job.dtype == np.float64 else ""
-    agents, dim = job.first_states.shape
     return (
-        f"out of memory on {device.platform}:{device.id}: the run needs about {readable(estimate.bytes)}{has}; {half}"
+        f"out of memory on {device.platform}:{device.id}: data and states alone take {readable(least)}{has}; {half}"
         f"leave the time average out, lower the agents ({agents:,}), their dimension ({dim:,}) or their data, or "
         "spread the agents over more devices with engine='cluster'"
     )

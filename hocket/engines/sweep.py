@@ -17,19 +17,18 @@ from jaxtyping import Float
 from hocket.algorithm import Algorithm
 from hocket.engines.prepare import prepare
 from hocket.engines.progress import Bar
-from hocket.engines.side_by_side import Played, check_drawn, play_together
+from hocket.engines.side_by_side import LaneResults, check_drawn, play_together
 from hocket.engines.solver import check_measure
 from hocket.errors import BadAlgorithm, BadInput
-from hocket.networks.neighbour_tables import Room
+from hocket.networks.neighbour_tables import SharedLayout
 from hocket.networks.network import Network, network_asked
 from hocket.problems.problem import Problem
 from hocket.rationals import whole
-from hocket.runs.at_home import history_stays, marked
+from hocket.runs.channel import Channel
 from hocket.runs.job import Job, check_seed, describe
-from hocket.runs.messages import Messages
+from hocket.runs.run import Messages, history_stays, marked
 from hocket.runs.theorems import Claim, claim
 from hocket.runs.tidy import frame_of, write_rows
-from hocket.runs.weather import Weather
 from hocket.steps import Constant, Step, as_step
 
 
@@ -58,7 +57,7 @@ class Sweep:
 
     @cached_property
     def messages(self) -> Messages:
-        """Words from agent to agent in every run: how many were sent, received and lost."""
+        """Messages from agent to agent in every run: how many were sent, received and lost."""
         assert self.count_messages is not None
         return self.count_messages()
 
@@ -125,12 +124,12 @@ def sweep(
     measure: Literal["sample", "exact"] = "sample",
     time_average: bool = True,
     progress: bool | None = None,
-    weather: Weather | None = None,
+    channel: Channel | None = None,
     **parameters: Sequence[float],
 ) -> Sweep:
     """Run an algorithm for every seed and every combination of networks, steps and its parameters.
 
-    Parameters are the algorithm's own numbers, `delta=[1, 10]` or `anchor=[0.2, 0.5]`; `step=[0.1, 0.2]` sweeps over
+    Parameters are the algorithm's own numbers, `delta=[1, 10]` or `persistent=[0.2, 0.5]`; `step=[0.1, 0.2]` sweeps
     steps, `networks=[…]` in place of a network over networks. All runs on one network are one compiled call, and
     networks of equally many agents share its program. Steps that are derived are so for each variant and network. A run
     of a sweep draws the same noise as the single run with that seed, and `measure` is as for `solve`. Runs that stop
@@ -158,7 +157,7 @@ def sweep(
         "start": start,
         "dtype": dtype,
         "grad_at": grad_at,
-        "weather": weather,
+        "channel": channel,
     }
     jobs = [
         [
@@ -168,7 +167,7 @@ def sweep(
         ]
         for one in swept.values()
     ]
-    room = Room.around([row[0].own_network for row in jobs]) if len(jobs) > 1 else None
+    room = SharedLayout.around([row[0].own_network for row in jobs]) if len(jobs) > 1 else None
     bar = Bar(rounds, show=progress)
 
     def tell(done: int, gap: float, disagreement: float) -> None:
@@ -191,7 +190,7 @@ def sweep(
     return _gathered(jobs[0][0], played, axes)
 
 
-def _gathered(job: Job, played: list[Played], axes: dict[str, tuple[Any, ...]]) -> Sweep:
+def _gathered(job: Job, played: list[LaneResults], axes: dict[str, tuple[Any, ...]]) -> Sweep:
     """One sweep of what was played network by network."""
     shape = tuple(len(values) for values in axes.values())
 

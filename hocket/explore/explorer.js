@@ -25,7 +25,7 @@ function mountExplorer() {
   /** Puts a network on the stage as the server has laid it out. */
   function stage({ graph, data, wide, facts, guarantees }) {
     byId("stage").innerHTML = graph;
-    document.querySelector(".split").classList.toggle("wide", wide);
+    document.querySelector(".split").classList.toggle("broad", wide);
     use(data);
     guaranteed({ facts, guarantees });
   }
@@ -66,7 +66,7 @@ function mountExplorer() {
       links: network.links,
       algorithm,
       delta: byId("delta").valueAsNumber,
-      anchor: algorithm === "rss-nb" ? byId("anchor").valueAsNumber : 0,
+      persistent: algorithm === "rss-nb" ? byId("persistent").valueAsNumber : 0,
       rounds: byId("rounds").valueAsNumber,
       coalition,
       threat: byId("threat").value,
@@ -75,7 +75,7 @@ function mountExplorer() {
   }
 
   const foretell = lastOf(200, async (signal, asked) => {
-    byId("foretold-words").textContent = "Estimating …";
+    byId("forecast-words").textContent = "Estimating …";
     try {
       const found = await ask("/estimate", asked, { signal });
       audit.estimate([found]);
@@ -99,7 +99,7 @@ function mountExplorer() {
     const last = ({ points }) => points.at(-1)[1];
     const agents = Object.entries(found?.sd ?? {}).filter(([agent]) => !found.exact.includes(Number(agent)))
       .map(([agent, sd]) => ({ agent, points: found.rounds.map((k, place) => [k, sd[place]]) }));
-    byId("foretold-words").textContent = words ?? described(found, agents);
+    byId("forecast-words").textContent = words ?? described(found, agents);
     if (!agents.length) {
       drawChart(box, { curves: [] });
       return;
@@ -128,7 +128,7 @@ function mountExplorer() {
     told = same;
     foretell.stop(); // what is on its way answers another question
     if (!asked.coalition.length && asked.threat === "coalition") {
-      showLeakage(null, "Nobody listens: choose colluders in the graph, or a tap.");
+      showLeakage(null, "Nobody listens: choose colluders in the graph, or an eavesdropper.");
     } else if (state.honest.length < 2) {
       showLeakage(null, "Nobody is left to hide behind: choose fewer colluders.");
     } else foretell(asked);

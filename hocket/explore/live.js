@@ -27,13 +27,13 @@ function mountRun(plan) {
       return;
     }
     source = new EventSource(address(`/runs/${name}/events`));
-    source.addEventListener("message", (message) => hear(JSON.parse(message.data)));
+    source.addEventListener("message", (message) => take(JSON.parse(message.data)));
     source.addEventListener("error", () => {
       if (source.readyState === EventSource.CLOSED) finish("The explorer has stopped; the run with it.", true);
     });
   }
 
-  function hear(event) {
+  function take(event) {
     if (event.kind === "progress") progress(event);
     else if (event.kind === "failed") finish(`${capital(event.message)}.`, true);
     else if (event.kind === "cancelled") finish("Cancelled.");

@@ -1,12 +1,11 @@
-"""Runs to look at while they play: one at a time, in a thread, with everything said kept for whoever listens."""
+"""Runs to look at while they play: one at a time, in a thread; all events are kept for those who watch."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import cycle, islice
@@ -25,7 +24,7 @@ from hocket.explore.questions import Question
 from hocket.problems.polynomial import moved_apart
 from hocket.problems.problem import Problem
 from hocket.problems.standard import PAPER_POLYNOMIALS, polynomials
-from hocket.report.tables import spoken
+from hocket.report.tables import label_of
 from hocket.runs.job import Job
 from hocket.runs.theorems import claim
 from hocket.steps import DEFAULT_STEP
@@ -34,7 +33,7 @@ START = (1.0, -0.5, 0.25, -0.75, 0.5)
 
 Tell = Callable[[dict[str, Any]], None]
 LAST = ("done", "failed", "cancelled")
-"""What a run says last."""
+"""Kinds of a run's last event."""
 
 
 class CalledOff(Exception):
@@ -42,14 +41,14 @@ class CalledOff(Exception):
 
 
 def play(question: Question, tell: Tell, stop: threading.Event) -> None:
-    """Play DGD and the algorithm of the plan; `tell` hears what was measured, `stop` ends it at the next look."""
+    """Play DGD and the algorithm of the plan; `tell` takes what was measured, `stop` ends it at the next look."""
     others = [] if question.algorithm == "dgd" else [question.planned]
     results = [_play(question, algorithm, tell, stop) for algorithm in (Dgd(), *others)]
     tell({"kind": "done", "results": results})
 
 
 def _play(question: Question, algorithm: Algorithm, tell: Tell, stop: threading.Event) -> dict[str, Any]:
-    name, told = spoken(type(algorithm).__name__), 0
+    name, told = label_of(type(algorithm).__name__), 0
     job = Job.asked(
         shared_problem(question.n, question.minima),
         question.network,
@@ -95,43 +94,41 @@ def _drawable(gap: Any) -> float | None:
 
 @dataclass
 class LiveRun:
-    """One run and what it has said so far."""
+    """One run and its events so far."""
 
-    loop: asyncio.AbstractEventLoop
     name: str = field(default_factory=lambda: token_hex(8))
     stop: threading.Event = field(default_factory=threading.Event)
     events: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    news: asyncio.Event = field(default_factory=asyncio.Event)
+    news: threading.Condition = field(default_factory=threading.Condition)
 
     @property
     def ended(self) -> bool:
         return bool(self.events) and self.events[-1]["kind"] in LAST
 
     def tell(self, event: dict[str, Any]) -> None:
-        """Say something, from any thread."""
-        self.loop.call_soon_threadsafe(self._add, event)
-
-    def _add(self, event: dict[str, Any]) -> None:
-        if self.ended:  # called off, and the thread has not noticed yet
-            return
-        self.events.append(event)
-        self.news.set()
-        self.news = asyncio.Event()
+        """Add an event, from any thread; nothing comes after the last."""
+        with self.news:
+            if not self.ended:  # it may be called off, and the thread has not noticed yet
+                self.events.append(event)
+                self.news.notify_all()
 
     def call_off(self) -> None:
-        """End it: at once for those who listen, at its next look for the thread."""
+        """End it: at once for those who watch, at its next look for the thread."""
         self.stop.set()
-        self._add({"kind": "cancelled"})
+        self.tell({"kind": "cancelled"})
 
-    async def stream(self, heard: int = 0) -> AsyncIterator[str]:
-        """Server-sent events from the one after the last that was heard."""
+    def stream(self, received: int = 0) -> Iterator[str]:
+        """Server-sent events from the one after the last that was received."""
         while True:
-            for number, event in enumerate(self.events[heard:], start=heard + 1):
-                yield f"id: {number}\ndata: {json.dumps(event)}\n\n"
-                heard = number
-            if self.ended:
+            with self.news:
+                while not self.ended and len(self.events) <= received:
+                    self.news.wait()
+                fresh, last = self.events[received:], self.ended
+            for event in fresh:
+                received += 1
+                yield f"id: {received}\ndata: {json.dumps(event)}\n\n"
+            if last:
                 return
-            await self.news.wait()
 
 
 class Runs:
@@ -145,9 +142,9 @@ class Runs:
         """Begin a run as soon as the last one has stopped."""
         if self.current is not None:
             self.current.call_off()
-        self.current = LiveRun(asyncio.get_running_loop())
-        self.pool.submit(_work, question, self.current)
-        return self.current
+        self.current = run = LiveRun()
+        self.pool.submit(_work, question, run)
+        return run
 
     def named(self, name: str) -> LiveRun:
         """The run of that name."""
@@ -155,15 +152,10 @@ class Runs:
             raise BadInput("that run is over and forgotten; start a new one")
         return self.current
 
-    def stop(self) -> None:
-        """Call off what is running, from any thread."""
-        if self.current is not None:
-            self.current.stop.set()
-            self.current.tell({"kind": "cancelled"})
-
     def close(self) -> None:
         """Call off what is running, and begin nothing any more."""
-        self.stop()
+        if self.current is not None:
+            self.current.call_off()
         self.pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -176,6 +168,6 @@ def _work(question: Question, run: LiveRun) -> None:
     except HocketError as error:
         run.tell({"kind": "failed", "message": str(error)})
     except Exception as error:
-        # The thread has nobody to raise to: whoever waits for the run must hear of it.
+        # The thread has nobody to raise to: those who wait for the run must learn of it.
         run.tell({"kind": "failed", "message": f"{type(error).__name__}: {error}"})
         raise

@@ -16,8 +16,9 @@ from hocket.errors import BadInput
 from hocket.networks.network import Network
 from hocket.networks.topologies import DIRECTED, FORMS, parse
 from hocket.privacy import guarantees, leakage
+from hocket.report.audit_page import SCRIPTS as OF_AUDITS
 from hocket.report.audit_page import AuditPage, facts, filled, graph_parts, guarantee_row, script_data
-from hocket.report.page import render, together
+from hocket.report.page import document, render, together
 from hocket.runs.view import Threat
 from hocket.steps import DEFAULT_STEP
 
@@ -25,7 +26,7 @@ MOST_AGENTS, MOST_LINKS, MOST_ROUNDS, LARGEST_DELTA = 40, 400, 200_000, 1000.0
 DEGREE = 4
 """Of the noise functions: as high as the objectives that are played here."""
 ESTIMATED = 1000
-"""Rounds over which leakage is foretold, at most: a second or two for the largest network."""
+"""Rounds over which leakage is estimated, at most: a second or two for the largest network."""
 MOST_COLLUDERS = 3
 HERE = "hocket.explore"
 SCRIPTS = ("ask.js", "chart.js", "drawing.js", "live.js", "explorer.js")
@@ -54,7 +55,7 @@ class DrawnNetwork(Section):
     @cached_property
     def network(self) -> Network:
         """The network; one that falls apart is refused, with its parts."""
-        return Network.from_edges(map(tuple, self.links), self.n, name="drawn")  # type: ignore[arg-type]
+        return Network(map(tuple, self.links), n=self.n, name="drawn")  # type: ignore[arg-type]
 
 
 class Question(DrawnNetwork):
@@ -66,7 +67,7 @@ class Question(DrawnNetwork):
     delta: float = Field(
         1.0, ge=0, le=LARGEST_DELTA, description=f"a noise level Δ from 0 to {LARGEST_DELTA:g}"
     )
-    anchor: float = Field(0.0, ge=0, le=1, description="a share of the noise from 0 to 1")
+    persistent: float = Field(0.0, ge=0, le=1, description="a share of the noise from 0 to 1")
     rounds: int = Field(1000, ge=1, le=MOST_ROUNDS, description=f"1 to {MOST_ROUNDS:,} rounds")
     coalition: list[int] = Field(default=[], description="a list of agents")
     threat: Threat = Field("coalition", description="'coalition', 'states' or 'states+noise'")
@@ -78,7 +79,7 @@ class Question(DrawnNetwork):
         """The algorithm with its noise."""
         match self.algorithm:
             case "rss-nb":
-                return RssNb(self.delta, anchor=self.anchor)
+                return RssNb(self.delta, persistent=self.persistent)
             case "rss-lb":
                 return RssLb(self.delta)
             case "function-sharing":
@@ -144,8 +145,8 @@ def guaranteed(network: Network) -> list[dict[str, Any]]:
     return [guarantee_row(network, guarantees(network, f)) for f in range(1, most + 1)]
 
 
-def foretold(question: Question) -> dict[str, Any]:
-    """What the listener could estimate as rounds go by, in words and as curves."""
+def forecast(question: Question) -> dict[str, Any]:
+    """What the listener could estimate over rounds, in words and as curves."""
     found = leakage(
         question.network,
         question.planned,
@@ -172,12 +173,9 @@ def explorer_page(network: Network) -> str:
     page = AuditPage(
         title="Explore a topology", network=network, verdict=(), guarantees=[guarantees(network, 1)]
     )
-    parts = filled(
-        page,
-        more_style=together("explorer.css", package=HERE),
-        more_script="\n" + together(*SCRIPTS, package=HERE),
-    )
-    parts |= {"guarantees": guaranteed(network), "presets": [], "data": _data(network)}
+    parts = filled(page) | {"guarantees": guaranteed(network), "presets": [], "data": _data(network)}
     limits = {"agents": MOST_AGENTS, "rounds": MOST_ROUNDS, "delta": LARGEST_DELTA}
     forms = {name: example for name, (example, _) in FORMS.items() if name not in DIRECTED}
-    return render("explorer.html", package=HERE, **parts, limits=limits, forms=forms)
+    style = together("explorer.css", package=HERE)
+    script = f"{together(*OF_AUDITS)}\n{together(*SCRIPTS, package=HERE)}"
+    return document("explorer.html", HERE, style=style, script=script, **parts, limits=limits, forms=forms)

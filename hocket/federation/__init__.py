@@ -11,38 +11,38 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hocket.federation.adapters.clipped_loss import ClippedTask
-    from hocket.federation.adapters.jax_loss import JaxTask
-    from hocket.federation.adapters.least_squares import LeastSquaresTask
-    from hocket.federation.adapters.partial_fit import PartialFitTask
-    from hocket.federation.adapters.torch_module import TorchTask
-    from hocket.federation.digest import digest_of
-    from hocket.federation.home import Home
-    from hocket.federation.member import Member
-    from hocket.federation.participation import take_part
-    from hocket.federation.plan import FederationPlan
-    from hocket.federation.plan_file import read_plan
-    from hocket.federation.task import GradientTask, LocalSteps, Task
+    from hocket.federation.plan.plan import FederationPlan
+    from hocket.federation.plan.plan_file import read_plan
+    from hocket.federation.runtime.member import Member
+    from hocket.federation.runtime.participation import take_part
+    from hocket.federation.state.digest import digest_of
+    from hocket.federation.state.home import Home
+    from hocket.federation.workloads.adapters.clipped_loss import ClippedTask
+    from hocket.federation.workloads.adapters.jax_loss import JaxTask
+    from hocket.federation.workloads.adapters.least_squares import LeastSquaresTask
+    from hocket.federation.workloads.adapters.partial_fit import PartialFitTask
+    from hocket.federation.workloads.adapters.torch_module import TorchTask
+    from hocket.federation.workloads.task import GradientTask, LocalSteps, Task
 
 __all__ = [
     "ClippedTask", "FederationPlan", "GradientTask", "Home", "JaxTask", "LeastSquaresTask", "LocalSteps", "Member",
     "PartialFitTask", "Task", "TorchTask", "digest_of", "read_plan", "take_part",
 ]  # fmt: skip
 _HOME = {
-    "ClippedTask": "adapters.clipped_loss",
-    "JaxTask": "adapters.jax_loss",
-    "LeastSquaresTask": "adapters.least_squares",
-    "PartialFitTask": "adapters.partial_fit",
-    "TorchTask": "adapters.torch_module",
-    "digest_of": "digest",
-    "Home": "home",
-    "Member": "member",
-    "take_part": "participation",
-    "FederationPlan": "plan",
-    "read_plan": "plan_file",
-    "GradientTask": "task",
-    "LocalSteps": "task",
-    "Task": "task",
+    "ClippedTask": "workloads.adapters.clipped_loss",
+    "JaxTask": "workloads.adapters.jax_loss",
+    "LeastSquaresTask": "workloads.adapters.least_squares",
+    "PartialFitTask": "workloads.adapters.partial_fit",
+    "TorchTask": "workloads.adapters.torch_module",
+    "digest_of": "state.digest",
+    "Home": "state.home",
+    "Member": "runtime.member",
+    "take_part": "runtime.participation",
+    "FederationPlan": "plan.plan",
+    "read_plan": "plan.plan_file",
+    "GradientTask": "workloads.task",
+    "LocalSteps": "workloads.task",
+    "Task": "workloads.task",
 }
 
 

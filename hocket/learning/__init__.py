@@ -2,15 +2,16 @@
 
 from hocket import learning
 
-data = learning.load("mnist", "my-data")
+data = learning.mnist("my-data")
 run = hk.train(learning.mlp(), learning.equal_shards(data.train, 5), hk.Network.cycle(5), hk.RssNb(1.0),
                test=data.test, epochs=20)
 """
 
 from hocket.learning.accuracy import evaluate
 from hocket.learning.baselines import Alone, DpSgd
+from hocket.learning.canary import canary_bound
 from hocket.learning.clipping import Clip
-from hocket.learning.data import Dataset, Split, digits, load, mnist, reuters
+from hocket.learning.data import Dataset, Split, digits, mnist
 from hocket.learning.minibatches import gradient_rms
 from hocket.learning.models import Model, as_model, cnn, logistic_regression, mlp
 from hocket.learning.shards import Shards, dirichlet_shards, equal_shards, label_shards, own_shards
@@ -25,6 +26,7 @@ __all__ = [
     "Shards",
     "Split",
     "as_model",
+    "canary_bound",
     "cnn",
     "digits",
     "dirichlet_shards",
@@ -32,11 +34,9 @@ __all__ = [
     "evaluate",
     "gradient_rms",
     "label_shards",
-    "load",
     "logistic_regression",
     "mlp",
     "mnist",
     "own_shards",
-    "reuters",
     "train",
 ]

@@ -11,10 +11,10 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from hocket.algorithm import x_of
-from hocket.engines.last_exchange import published_states
-from hocket.engines.measures import Gauge, noise_size
-from hocket.engines.program import Carry, Program, Steps
+from hocket.engines.compiled.measures import Gauge, noise_size
+from hocket.engines.compiled.program import Carry, Program, Steps
 from hocket.engines.schedule import Looks
+from hocket.engines.transcripts import published_states
 from hocket.learning.data.dataset import Dataset
 from hocket.learning.models import Model
 from hocket.problems import Objective

@@ -20,7 +20,7 @@ from hocket.algorithms.private_dgd import check_budget
 from hocket.errors import BadAlgorithm
 from hocket.learning.clipping import SHORTEST, clipped_sum, too_short
 from hocket.noise import threefry
-from hocket.privacy.certificates.sampling import dp_accounting
+from hocket.privacy.dp.sampling import dp_accounting
 
 LEAST = 0.05
 """The smallest multiplier that is tried: less noise than this is none to speak of."""

@@ -85,7 +85,7 @@ class Clip:
         )
 
     def check(self, local_steps: int, momentum: float) -> None:
-        """Refuse what would show one record's gradient in many words."""
+        """Refuse what would show one record's gradient in many messages."""
         if self.per == "member":
             return
         if local_steps != 1:
@@ -95,8 +95,8 @@ class Clip:
             )
         if momentum:
             raise BadAlgorithm(
-                f"momentum = {momentum:g} with gradients clipped per record: it shows one gradient in many words, and "
-                "0.9 costs eight times the noise; take momentum=0, or Clip(norm, per='member') for the whole way"
+                f"momentum = {momentum:g} with gradients clipped per record: it shows one gradient in many messages, "
+                "and 0.9 costs eight times the noise; take momentum=0, or Clip(norm, per='member') for the whole way"
             )
 
     def in_numbers(self, batch: int, poisson: PoissonBatches | None) -> dict[str, Any]:

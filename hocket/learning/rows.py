@@ -19,7 +19,7 @@ from hocket.learning.models import Model
 
 BATCH_LAYERS = ("batchnorm", "batchrenorm", "batchstat")
 """In the name of a layer, or of what it keeps: it takes means over a batch, in whatever framework."""
-CURE = (
+FIX = (
     "use layers that look at one record, such as LayerNorm or GroupNorm, or clip the whole step of a member: "
     "clip=Clip(norm, per='member')"
 )
@@ -38,11 +38,11 @@ def check_rows(model: Model, inputs: Any, classes: int) -> None:
     if named := sorted(name for name in model.layers if _takes_means(name)):
         raise BadProblem(
             f"{model.name} has the layer {named[0]}, which takes means over a batch: no record of it has a gradient "
-            f"of its own that could be clipped; {CURE}"
+            f"of its own that could be clipped; {FIX}"
         )
     if why := _interacts(model, tuple(np.shape(inputs)[1:]), np.dtype(inputs.dtype), classes):
         raise BadProblem(
-            f"{model.name} {why}: no record of it has a gradient of its own to be clipped; {CURE}"
+            f"{model.name} {why}: no record of it has a gradient of its own to be clipped; {FIX}"
         )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from hocket.algorithm import Algorithm
 from hocket.algorithms import PrivateDgd
 from hocket.engines.checkpoint import Checkpoint
-from hocket.engines.prepare import Measured
+from hocket.engines.prepare import Measuring
 from hocket.engines.solver import check_keep, play
 from hocket.errors import BadAlgorithm, BadInput, Diverged
 from hocket.learning.accuracy import Accuracy, judge
@@ -32,8 +32,7 @@ from hocket.noise import threefry
 from hocket.problems.problem import Problem
 from hocket.problems.sets import Everywhere, FeasibleSet
 from hocket.problems.traced import check_traced
-from hocket.runs.at_home import is_certified
-from hocket.runs.job import Job, algorithm_asked, check_seed
+from hocket.runs.job import Job, algorithm_asked, check_seed, is_certified
 from hocket.runs.run import Ending, Run
 from hocket.steps import Step, as_step
 
@@ -130,7 +129,7 @@ def train(
     run = play(
         job,
         job.algorithm.effective(),
-        Measured(
+        Measuring(
             averaging=False,
             judge=judge(model, test),
             gauge=Accuracy(np.asarray(timetable.passes), published=promised),

@@ -12,7 +12,7 @@ from hocket.learning.minibatches import Minibatches
 from hocket.learning.shards import Shards
 from hocket.learning.timetable import Timetable
 from hocket.learning.whole_shards import WholeShards
-from hocket.runs.at_home import PUBLIC_START, RAW
+from hocket.runs.job import PUBLIC_START, RAW
 from hocket.runs.run import Ending, Run
 from hocket.runs.theorems import Claim
 

@@ -20,16 +20,17 @@ from typing import Any
 from urllib.parse import unquote
 
 from hocket.errors import LinkError
+from hocket.links.allowance import Allowance
 from hocket.links.descriptors import raise_soft_limit
-from hocket.links.events import NOBODY, Displaced, Event, Heard, Joined, Lost
+from hocket.links.events import NOBODY, Displaced, Event, Joined, Lost, Received
 from hocket.links.line import ANOTHER_SPEAKS, Introduction, Line, Neighbour, Stamp, Stream, make_way
-from hocket.links.server import FIRST_PAUSE, Allowance, LinkLimits, limits_in_grpc, start_listening
+from hocket.links.server import FIRST_PAUSE, LinkLimits, limits_in_grpc, start_listening
 from hocket.links.text import shown
 from hocket.links.tls import dialling_credentials, grpc, listening_credentials
 
 METHOD = "/hocket.Link/Talk"
-LAST_WORD = b""
-"""The message that ends a stream. Whoever hears it has read all before it, and ends the stream from its side: a
+LAST_MESSAGE = b""
+"""The message that ends a stream. Who receives it has read all before it, and ends the stream from its side: a
 connection that is closed while something lies unread at either end is reset, and takes what was on its way with it."""
 FAREWELL = 5.0
 """Seconds in which a closing link may still deliver what it was given."""
@@ -47,6 +48,8 @@ class GrpcChannels:
     events: asyncio.Queue[Event] = field(default_factory=lambda: asyncio.Queue(PENDING))
     server: Any = None
     dialling: list[asyncio.Task[None]] = field(default_factory=list[asyncio.Task[None]])
+    failure: BaseException | None = None
+    """Why a link is not dialled any more, if that is an error of ours: `receive` raises it."""
     closing: bool = False
     strangers: int = 0
     """Streams refused because of their certificate. Handshakes that fail are not even seen here."""
@@ -74,7 +77,9 @@ class GrpcChannels:
 
     async def receive(self) -> Event:
         event = await self.events.get()
-        if isinstance(event, Heard):
+        if self.failure is not None:
+            raise self.failure
+        if isinstance(event, Received):
             self.lines[event.neighbour].unread.leave(len(event.message))
         return event
 
@@ -87,7 +92,7 @@ class GrpcChannels:
         streams = [line.stream for line in self.lines.values() if line.stream is not None]
         talking = [stream.talking for stream in streams if stream.talking is not None]
         for stream in streams:
-            stream.outgoing.put_nowait(LAST_WORD)
+            stream.outgoing.put_nowait(LAST_MESSAGE)
         # What was handed over goes out before the stream ends; a neighbour that does not listen is not waited for.
         try:
             if talking:
@@ -98,6 +103,18 @@ class GrpcChannels:
             if self.server is not None:
                 await self.server.stop(grace=None)
         await asyncio.gather(*self.dialling, *talking, return_exceptions=True)
+
+    def begin_dialling(self, line: Line, credentials: Any) -> None:
+        """Dial this neighbour from now on."""
+        task = asyncio.create_task(self.dial(line, credentials))
+        self.dialling.append(task)
+        task.add_done_callback(self._observe)
+
+    def _observe(self, task: asyncio.Task[None]) -> None:
+        """A link that nothing dials any more would look as if its neighbour were away."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.failure = error
+            self.nudge()
 
     async def dial(self, line: Line, credentials: Any) -> None:
         """Keep a stream to this neighbour, for as long as we run."""
@@ -171,8 +188,13 @@ class GrpcChannels:
         reading = asyncio.create_task(self._read_all(line, stream, messages))
         writing = asyncio.create_task(_write_all(stream, write))
         replaced = asyncio.create_task(stream.replaced.wait())
+        waiting = {reading, writing, replaced}
         try:
-            await asyncio.wait([reading, replaced], return_when=asyncio.FIRST_COMPLETED)
+            while not reading.done() and not replaced.done():
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                if writing in waiting and writing.done():
+                    writing.result()  # an error of ours; a broken stream ends the reading, too
+                    waiting.discard(writing)
             return "it connected anew" if stream.ending is not None else reading.result()
         finally:
             for task in (reading, writing, replaced):
@@ -180,11 +202,11 @@ class GrpcChannels:
             await asyncio.gather(reading, writing, replaced, return_exceptions=True)
 
     async def _read_all(self, line: Line, stream: Stream, messages: AsyncIterable[bytes]) -> str:
-        name, allowance = line.neighbour.name, Allowance(self.limits)
+        name, allowance = line.neighbour.name, Allowance(self.limits.rate, self.limits.burst)
         await self.events.put(Joined(name, shown(stream.theirs["hocket-version"], 32), *stream.stamp))
         try:
             async for message in messages:
-                if message == LAST_WORD:
+                if message == LAST_MESSAGE:
                     break
                 await allowance.take()
                 if not self.closing:
@@ -197,14 +219,14 @@ class GrpcChannels:
         """Keep a message until it is read; while there is no room for it, the stream is not read on."""
         await line.unread.enter(len(message))
         try:
-            await self.events.put(Heard(line.neighbour.name, message))
+            await self.events.put(Received(line.neighbour.name, message))
         except asyncio.CancelledError:
             line.unread.leave(len(message))
             raise
 
     def _caller(self, context: Mapping[str, Sequence[bytes]]) -> Line | None:
         """The neighbour whose certificate opened the stream, in TLS 1.3; nobody else has a line here."""
-        if context.get("ssl_tls_version", [b"TLSv1.3"])[0] != b"TLSv1.3":
+        if context.get("ssl_tls_version") != [b"TLSv1.3"]:
             return None
         certificate = _der(context["x509_pem_cert"][0])
         for line in self.lines.values():
@@ -245,7 +267,7 @@ async def open_channels(
     for line in channels.lines.values():
         if line.neighbour.address is not None:
             credentials = dialling_credentials(key, certificate, line.neighbour.certificate)
-            channels.dialling.append(asyncio.create_task(channels.dial(line, credentials)))
+            channels.begin_dialling(line, credentials)
     return channels
 
 
@@ -255,12 +277,12 @@ async def _messages(call: Any) -> AsyncIterator[bytes]:
 
 
 async def _write_all(stream: Stream, write: Callable[[bytes], Awaitable[Any]]) -> None:
-    # A write fails only with its stream, and whoever reads that says so.
+    # A write fails with its stream, of which the reader says why.
     with contextlib.suppress(grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError):
         while True:
             message = await stream.outgoing.get()
             await write(message)
-            if message != LAST_WORD:
+            if message != LAST_MESSAGE:
                 stream.unsent.leave(len(message))
 
 

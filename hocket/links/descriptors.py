@@ -12,8 +12,6 @@ of places every few seconds. Links that stand are not disturbed. Only a firewall
 from __future__ import annotations
 
 import contextlib
-import os
-from collections.abc import Generator
 
 try:
     import resource
@@ -55,56 +53,6 @@ def most_connections(diallers: int) -> int:
 def least_connections(diallers: int) -> int:
     """What the neighbours alone need, however few files there are."""
     return 4 * diallers + 4
-
-
-class Reserve:
-    """A few descriptors held open for nothing, to be let go while a file must be opened and no other is free.
-
-    Make one early, and wrap whatever has to open files late:
-
-        reserve = Reserve()
-        with reserve.released():
-            folder.write_status(...)
-
-    Inside the block that many descriptors more are free; after it they are taken again, as far as there are any. It
-    helps against this process's own use of files up to the limit. It is no lock: another thread that opens something
-    inside the block, gRPC's own for instance, may be quicker. That is what `most_connections` is for.
-    """
-
-    def __init__(self, count: int = 8):
-        self.count = count
-        self._held: list[int] = []
-        self._released = 0
-        self._take()
-
-    @contextlib.contextmanager
-    def released(self) -> Generator[None]:
-        """Room for files to be opened, until the end of the block. Blocks may lie within each other."""
-        self._released += 1
-        self._let_go()
-        try:
-            yield
-        finally:
-            self._released -= 1
-            if not self._released:
-                self._take()
-
-    def close(self) -> None:
-        """Hold nothing any more."""
-        self.count = 0
-        self._let_go()
-
-    def __del__(self) -> None:
-        self.close()
-
-    def _take(self) -> None:
-        with contextlib.suppress(OSError):  # there are none left; the next block tries again
-            while len(self._held) < self.count:
-                self._held.append(os.open(os.devnull, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)))
-
-    def _let_go(self) -> None:
-        while self._held:
-            os.close(self._held.pop())
 
 
 def _soft_limit() -> int:

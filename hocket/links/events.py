@@ -1,4 +1,4 @@
-"""What an engine hears from its links: who joined, who was lost, and what was said.
+"""What an engine receives from its links: who joined, who was lost, and messages.
 
 Any `Channels` will do for an engine: `hocket.links.channel` speaks gRPC over mutual TLS; tests have some that stay in
 one process.
@@ -35,16 +35,16 @@ class Displaced(NamedTuple):
     reason: str
 
 
-class Heard(NamedTuple):
+class Received(NamedTuple):
     """Bytes from a neighbour, whole and authenticated."""
 
     neighbour: str
     message: bytes
 
 
-Event = Joined | Lost | Displaced | Heard
+Event = Joined | Lost | Displaced | Received
 NOBODY = Lost("", "")
-"""What a nudge is heard as."""
+"""What a nudge is received as."""
 
 
 class Channels(Protocol):

@@ -28,7 +28,7 @@ from hocket.links.noise_keys import KEY_BYTES, LinkKeys, derive
 
 PURPOSE = b"hocket/noise/1 key"
 """What the identity key signs here, and nowhere else."""
-KEPT_LABEL = b"hocket/noise/1 kept"
+KEPT_LABEL = b"hocket/noise/1 persistent"
 NOTHING_KEPT = bytes(KEY_BYTES)
 
 

@@ -27,21 +27,21 @@ from cryptography.x509.oid import NameOID
 
 from hocket.errors import BadIdentity
 from hocket.files import read_bytes
-from hocket.links.text import spoken
+from hocket.links.text import spelled
 from hocket.machine import private_folder, replaced
 
 LONGEST_FILE = 100_000
 """Bytes of a key or a certificate; ours have a few hundred."""
-LABEL = b"hocket/sealed/1\n"
-"""Begins every sealed file, and is authenticated with it."""
+LABEL = b"hocket/encrypted-key/1\n"
+"""Begins every encrypted key file, and is authenticated with it."""
 SALT = 16
 WORK = 1 << 17
 """scrypt's cost: 128 MiB and about half a second for each guess."""
 NONCE = bytes(12)
-"""Constant, because every salt makes a key of its own that seals once."""
+"""Constant, because every salt makes a key of its own that encrypts once."""
 
 
-def seal(secret: bytes, passphrase: str) -> bytes:
+def encrypt(secret: bytes, passphrase: str) -> bytes:
     """The secret, readable only with the passphrase: scrypt makes a key, ChaCha20-Poly1305 hides and authenticates."""
     if not passphrase:
         raise BadIdentity("the passphrase is empty; choose one, or leave it away to rely on file permissions")
@@ -49,16 +49,16 @@ def seal(secret: bytes, passphrase: str) -> bytes:
     return LABEL + salt + ChaCha20Poly1305(_key(passphrase, salt)).encrypt(NONCE, secret, LABEL + salt)
 
 
-def unseal(sealed: bytes, passphrase: str) -> bytes:
+def decrypt(encrypted: bytes, passphrase: str) -> bytes:
     """The secret again, or an error if the passphrase or a single bit is wrong."""
-    salt, hidden = sealed[len(LABEL) : len(LABEL) + SALT], sealed[len(LABEL) + SALT :]
+    salt, hidden = encrypted[len(LABEL) : len(LABEL) + SALT], encrypted[len(LABEL) + SALT :]
     try:
         return ChaCha20Poly1305(_key(passphrase, salt)).decrypt(NONCE, hidden, LABEL + salt)
     except InvalidTag:
         raise BadIdentity("the passphrase is wrong, or the key file is damaged; try again") from None
 
 
-def is_sealed(data: bytes) -> bool:
+def is_encrypted(data: bytes) -> bool:
     """Whether these bytes need a passphrase."""
     return data.startswith(LABEL)
 
@@ -147,7 +147,7 @@ class Identity:
             private_folder(folder)
         # The key comes last: a folder that has one is complete.
         _write(folder / CERTIFICATE, self.certificate_pem)
-        _write(folder / KEY, secret if passphrase is None else seal(secret, passphrase))
+        _write(folder / KEY, secret if passphrase is None else encrypt(secret, passphrase))
 
     @classmethod
     def load(cls, folder: Path, passphrase: str | None = None) -> Identity:
@@ -159,10 +159,15 @@ class Identity:
                 f"{folder / KEY} can be opened by other users of this machine (mode {open_to:03o} beyond its "
                 f"owner); run: chmod 600 {folder / KEY}"
             )
-        if is_sealed(secret):
+        if secret.startswith(b"hocket/") and not is_encrypted(secret):
+            raise BadIdentity(
+                f"{folder / KEY} was put under its passphrase by another version of hocket; go on with that version, "
+                "or make a new identity in another folder: hocket peer init --home"
+            )
+        if is_encrypted(secret):
             if passphrase is None:
                 raise BadIdentity(f"{folder / KEY} is under a passphrase; give it")
-            secret = unseal(secret, passphrase)
+            secret = decrypt(secret, passphrase)
         key = _private_key(secret, folder / KEY)
         if key.public_key() != _read_certificate(certificate).public_key():
             raise BadIdentity(
@@ -182,7 +187,7 @@ def check_no_identity(folder: Path) -> None:
 
 def is_under_passphrase(folder: Path) -> bool:
     """Whether the identity in this folder can only be loaded with a passphrase."""
-    return is_sealed(_read(folder / KEY))
+    return is_encrypted(_read(folder / KEY))
 
 
 def verify(certificate_pem: bytes, message: bytes, purpose: bytes, signature: bytes) -> bool:
@@ -205,7 +210,7 @@ def verify_text(certificate_pem: bytes, message: bytes, purpose: bytes, signatur
 
 def fingerprint(certificate_pem: bytes) -> str:
     """A certificate's SHA-256 digest in words."""
-    return spoken(_read_certificate(certificate_pem).fingerprint(hashes.SHA256()))
+    return spelled(_read_certificate(certificate_pem).fingerprint(hashes.SHA256()))
 
 
 def name_in(certificate_pem: bytes) -> str:

@@ -1,16 +1,16 @@
-"""What a member must not forget in the middle of a run, on disk before anybody hears of it.
+"""What a member must not forget in the middle of a run, on disk before any neighbour learns of it.
 
-A round is committed before its first word is sent: the state it begins with, the chain keys of its noise, and a digest
-of its words. After a crash the same words are made again from these, byte for byte; other words for a round that was
-already said are refused, since two words under the same noise would tell their difference without any noise at all.
-Words are not written themselves, except those of later exchanges, which depend on what was heard, and together with
-it: it would double what goes to the disk.
+A round is committed before its first message is sent: the state it begins with, the chain keys of its noise, and a
+digest of its messages. After a crash the same messages are made again from these, byte for byte; other messages for a
+round that was already sent are refused, since two under the same noise would show their difference without any noise
+at all. Messages are not written themselves, which would double what goes to the disk, except those of later exchanges,
+which depend on what was received, and together with it.
 
-The last two rounds are kept: a neighbour that missed the previous one's words may still ask for them, and none can be
-further behind. A round is written over the one before the previous, keys and all.
+The last two rounds are kept: a neighbour that missed the previous one's messages may still ask for them, and none can
+be further behind. A round is written over the one before the previous, keys and all.
 
 A journal never goes back. Marks beside it tell whether its files are the ones that this member wrote last (records.py),
-and neighbours keep the last word that they heard, which they compare when they meet again.
+and neighbours keep the last message that they received, which they compare when they meet again.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from typing import NamedTuple
 from hocket import __version__
 from hocket.errors import JournalError
 from hocket.links.database import PAGE, Database
-from hocket.links.journal_tables import OVERWRITE, RECALL, SCHEMA, Agreements, Ballots, Told, write_large
+from hocket.links.journal_tables import OVERWRITE, RECALL, SCHEMA, Agreements, Ballots, StateSums, write_large
 from hocket.links.records import Marks, Record, digest_of, pack_records, unpack_records
-from hocket.links.text import spoken
+from hocket.links.text import spelled
 from hocket.links.wire import pack_named, unpack_named
 
-FORMAT = 4
+FORMAT = 5
 EVERYBODY = ""
-"""In place of a neighbour's name: a word that all neighbours hear."""
+"""In place of a neighbour's name: a message to all neighbours."""
 KEPT_ROUNDS = 2
 NEVER_BACK = (
-    "A journal must never go back: this member would say other words under noise that it has used, and their "
+    "A journal must never go back: this member would send other messages under noise that it has used, and their "
     "difference shows what the noise hid. The run is over for this member; begin a new plan together, or let the "
     "others drop it"
 )
@@ -48,7 +48,7 @@ class Position(NamedTuple):
     chains: Mapping[str, bytes]
     """This round's chain keys by neighbour; under the member's own name those of noise it draws for itself."""
     records: Mapping[str, Record] = {}
-    """What was said and heard before this round, by neighbour."""
+    """What was sent and received before this round, by neighbour."""
 
 
 class Journal(AbstractContextManager["Journal", None]):
@@ -63,7 +63,7 @@ class Journal(AbstractContextManager["Journal", None]):
         """Tells this run from others of the same plan."""
         self.agreements = Agreements(database)
         self.ballots = Ballots(database)
-        self.means = Told(database)
+        self.state_sums = StateSums(database)
         self.marks = Marks(database.path)
         """Beside the database: what finds out that it went back."""
 
@@ -102,7 +102,7 @@ class Journal(AbstractContextManager["Journal", None]):
 
     @property
     def previous(self) -> Position | None:
-        """The round before, whose words a neighbour may have missed; None if it is not needed any more."""
+        """The round before, whose messages a neighbour may have missed; None if it is not needed any more."""
         return self._position(self.round - 1)
 
     def begin_epoch(self) -> int:
@@ -126,7 +126,7 @@ class Journal(AbstractContextManager["Journal", None]):
                 )
 
     def forget_previous(self) -> None:
-        """Nobody can ask for the previous round's words any more: overwrite what they are made of."""
+        """Nobody can ask for the previous round's messages any more: overwrite what they are made of."""
         with self._database.writing() as write:
             write.execute("DELETE FROM positions WHERE round < ?", (self.round,))
             write.execute("DELETE FROM states WHERE place NOT IN (SELECT place FROM positions)")
@@ -137,25 +137,25 @@ class Journal(AbstractContextManager["Journal", None]):
         state: bytes,
         *,
         chains: Mapping[str, bytes],
-        words: Mapping[str, bytes],
+        messages: Mapping[str, bytes],
         records: Mapping[str, Record] | None = None,
     ) -> Mapping[str, bytes]:
-        """Put a new round on the disk: do this before its first word is sent, and send nothing if it fails.
+        """Put a new round on the disk: do this before its first message is sent, and send nothing if it fails.
 
-        `words` maps a neighbour, or EVERYBODY, to what it will hear in the round's first exchange; `records` are of
-        what was heard before it. To commit the round that a crash interrupted once more does no harm, if the words
-        are the same. Returns the words' digests.
+        `messages` maps a neighbour, or EVERYBODY, to what it is sent in the round's first exchange; `records` are of
+        what was received before it. To commit the round that a crash interrupted once more does no harm, if the
+        messages are the same. Returns their digests.
         """
-        digests = _digested(words)
+        digests = _digested(messages)
         if round == self.round:
-            self._check_said(round, digests)
+            self._check_sent(round, digests)
             if self.marks.round < round:  # killed between the two
                 self.marks.stamp(round)
             return digests
         if round != self.round + 1:
             raise JournalError(
                 f"round {round} cannot be begun: the journal {self._database.path} stands at round {self.round}, and "
-                "rounds are said once and in order"
+                "rounds are sent once and in order"
             )
         with self._database.writing() as write:
             place, is_small = round % KEPT_ROUNDS, len(state) < PAGE
@@ -170,70 +170,67 @@ class Journal(AbstractContextManager["Journal", None]):
         self.marks.stamp(round)
         return digests
 
-    def check_said(self, round: int, words: Mapping[str, bytes]) -> None:
-        """Refuse other words than those with which one of the last two rounds began."""
-        self._check_said(round, _digested(words))
+    def check_sent(self, round: int, messages: Mapping[str, bytes]) -> None:
+        """Refuse other messages than those with which one of the last two rounds began."""
+        self._check_sent(round, _digested(messages))
 
     @property
-    def last_said(self) -> tuple[int, int]:
-        """The round and exchange of the last words that may have been said."""
+    def last_sent(self) -> tuple[int, int]:
+        """The round and exchange of the last messages that may have been sent."""
         rows = self._database.read(
-            "SELECT coalesce(max(exchange), 0) FROM words WHERE round = ?", (self.round,)
+            "SELECT coalesce(max(exchange), 0) FROM sent WHERE round = ?", (self.round,)
         )
         return self.round, rows[0][0]
 
-    def digest_said(self, round: int, exchange: int, neighbour: str) -> bytes | None:
-        """The digest of what a neighbour was to hear, in one of the last two rounds."""
+    def digest_sent(self, round: int, exchange: int, neighbour: str) -> bytes | None:
+        """The digest of what a neighbour was to receive, in one of the last two rounds."""
         if exchange:
-            word = self.said(round, exchange, neighbour)
-            return None if word is None else digest_of(word)
-        digests = self._digests(round) or {}
-        return digests.get(neighbour, digests.get(EVERYBODY))
+            message = self.sent(round, exchange, neighbour)
+            return None if message is None else digest_of(message)
+        return _for(neighbour, self._digests(round) or {})
 
-    def commit_words(
+    def commit_messages(
         self,
         round: int,
         exchange: int,
-        words: Mapping[str, bytes],
-        heard: Mapping[str, bytes],
+        messages: Mapping[str, bytes],
+        received: Mapping[str, bytes],
         *,
         before: int | None = None,
     ) -> Mapping[str, bytes]:
-        """Put the words of a later exchange of the current round on the disk, before any of them is sent.
+        """Put the messages of a later exchange of the current round on the disk, before any of them is sent.
 
-        `heard` is what was heard in the exchange `before` it, the last one unless some were silent: neighbours who have
-        gone on will not say it again. Returns the words' digests.
+        `received` is what came in the exchange `before` it, the last one unless some were silent: neighbours who have
+        gone on will not send it again. Returns the messages' digests.
         """
         if round != self.round:
             raise JournalError(
-                f"exchange {exchange} of round {round} cannot be said: the journal stands at round {self.round}"
+                f"exchange {exchange} of round {round} cannot be sent: the journal stands at round {self.round}"
             )
-        said, at = self._words(round, exchange), exchange - 1 if before is None else before
-        if said and said != dict(words):
-            raise JournalError(_another_word(round, exchange))
-        if not said:
+        sent, at = self._messages("sent", round, exchange), exchange - 1 if before is None else before
+        if sent and sent != dict(messages):
+            raise JournalError(_another_message(round, exchange))
+        if not sent:
             with self._database.writing() as write:
-                for table, then, spoken_then in (("words", exchange, words), ("heard", at, heard)):
+                for table, then, some in (("sent", exchange, messages), ("received", at, received)):
                     write.execute(f"DELETE FROM {table} WHERE round <= ?", (round - KEPT_ROUNDS,))
-                    rows = [(round, then, *word) for word in spoken_then.items()]
-                    # What was heard may be there from before a crash, if nothing was to be said then.
+                    rows = [(round, then, *one) for one in some.items()]
+                    # What was received may be there from before a crash, if nothing was to be sent then.
                     write.executemany(f"INSERT OR IGNORE INTO {table} VALUES (?, ?, ?, ?)", rows)
-        return _digested(words)
+        return _digested(messages)
 
-    def said(self, round: int, exchange: int, neighbour: str) -> bytes | None:
-        """What this neighbour was to hear in a later exchange of one of the last two rounds."""
-        words = self._words(round, exchange)
-        return words.get(neighbour, words.get(EVERYBODY))
+    def sent(self, round: int, exchange: int, neighbour: str) -> bytes | None:
+        """What this neighbour was to receive in a later exchange of one of the last two rounds."""
+        return _for(neighbour, self._messages("sent", round, exchange))
 
-    def later_words(self, round: int) -> list[dict[str, bytes]]:
-        """What was said after the first exchange of one of the last two rounds, one exchange after the other."""
-        rows = self._database.read("SELECT DISTINCT exchange FROM words WHERE round = ? ORDER BY 1", (round,))
-        return [self._words(round, exchange) for (exchange,) in rows]
+    def later_messages(self, round: int) -> list[dict[str, bytes]]:
+        """What was sent after the first exchange of one of the last two rounds, one exchange after the other."""
+        rows = self._database.read("SELECT DISTINCT exchange FROM sent WHERE round = ? ORDER BY 1", (round,))
+        return [self._messages("sent", round, exchange) for (exchange,) in rows]
 
-    def heard(self, round: int, exchange: int) -> dict[str, bytes]:
-        """What was heard in an exchange of the current round that is over; empty if it may not be."""
-        question = "SELECT neighbour, word FROM heard WHERE round = ? AND exchange = ?"
-        return dict(self._database.read(question, (round, exchange)))
+    def received(self, round: int, exchange: int) -> dict[str, bytes]:
+        """What was received in an exchange of the current round that is over; empty if it may not be."""
+        return self._messages("received", round, exchange)
 
     def _about(self) -> bytes:
         rows = self._database.read("SELECT format, plan, run FROM about")
@@ -250,18 +247,18 @@ class Journal(AbstractContextManager["Journal", None]):
             )
         if plan != self.plan:
             raise JournalError(
-                f"the journal {self._database.path} belongs to another plan: {spoken(plan)} and not "
-                f"{spoken(self.plan)}; go on with that plan, or name another folder for this one"
+                f"the journal {self._database.path} belongs to another plan: {spelled(plan)} and not "
+                f"{spelled(self.plan)}; go on with that plan, or name another folder for this one"
             )
         return run
 
-    def _words(self, round: int, exchange: int) -> dict[str, bytes]:
-        question = "SELECT neighbour, word FROM words WHERE round = ? AND exchange = ?"
+    def _messages(self, table: str, round: int, exchange: int) -> dict[str, bytes]:
+        question = f"SELECT neighbour, message FROM {table} WHERE round = ? AND exchange = ?"
         return dict(self._database.read(question, (round, exchange)))
 
-    def _check_said(self, round: int, digests: Mapping[str, bytes]) -> None:
+    def _check_sent(self, round: int, digests: Mapping[str, bytes]) -> None:
         if self._digests(round) != digests:
-            raise JournalError(_another_word(round, 0))
+            raise JournalError(_another_message(round, 0))
 
     def _digests(self, round: int) -> dict[str, bytes] | None:
         rows = self._database.read("SELECT digests FROM positions WHERE round = ?", (round,))
@@ -291,12 +288,18 @@ class Journal(AbstractContextManager["Journal", None]):
         return Position(round, state, unpack_named(chains), unpack_records(records))
 
 
-def _digested(words: Mapping[str, bytes]) -> dict[str, bytes]:
-    return {name: digest_of(word) for name, word in words.items()}
+def _digested(messages: Mapping[str, bytes]) -> dict[str, bytes]:
+    return {name: digest_of(message) for name, message in messages.items()}
 
 
-def _another_word(round: int, exchange: int) -> str:
+def _for(neighbour: str, some: Mapping[str, bytes]) -> bytes | None:
+    """The neighbour's own, or the one for everybody."""
+    return some.get(neighbour, some.get(EVERYBODY))
+
+
+def _another_message(round: int, exchange: int) -> str:
     return (
-        f"another word for exchange {exchange} of round {round}, which may already have been sent. Two words under the "
-        "same noise reveal their difference; go on with the software, task and data with which the run was begun"
+        f"another message for exchange {exchange} of round {round}, which may already have been sent. Two messages "
+        "under the same noise reveal their difference; go on with the software, task and data with which the run was "
+        "begun"
     )

@@ -1,4 +1,4 @@
-"""A journal's tables: rounds, agreements on noise, votes, and masked parts of sums.
+"""A journal's tables: rounds, agreements on noise, votes, and masked states.
 
 A row is overwritten, never deleted and put back, which would write twice as many pages. A state that fills pages has
 a table of its own and goes straight into the pages of the old one; in the row of the keys, where a small state is,
@@ -24,25 +24,25 @@ CREATE TABLE IF NOT EXISTS about (
 CREATE TABLE IF NOT EXISTS writers (version TEXT PRIMARY KEY) STRICT;
 CREATE TABLE IF NOT EXISTS positions (
     place INTEGER PRIMARY KEY, round INTEGER NOT NULL, digests BLOB NOT NULL, chains BLOB NOT NULL,
-    heard BLOB NOT NULL, small BLOB
+    records BLOB NOT NULL, small BLOB
 ) STRICT;
 CREATE TABLE IF NOT EXISTS states (place INTEGER PRIMARY KEY, large BLOB NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS agreements (
     neighbour TEXT PRIMARY KEY, private BLOB, nonce BLOB NOT NULL, their_nonce BLOB, chain BLOB, once BLOB, ready BLOB
 ) STRICT;
-CREATE TABLE IF NOT EXISTS words (
-    round INTEGER NOT NULL, exchange INTEGER NOT NULL, neighbour TEXT NOT NULL, word BLOB NOT NULL,
+CREATE TABLE IF NOT EXISTS sent (
+    round INTEGER NOT NULL, exchange INTEGER NOT NULL, neighbour TEXT NOT NULL, message BLOB NOT NULL,
     PRIMARY KEY (round, exchange, neighbour)
 ) STRICT;
-CREATE TABLE IF NOT EXISTS heard (
-    round INTEGER NOT NULL, exchange INTEGER NOT NULL, neighbour TEXT NOT NULL, word BLOB NOT NULL,
+CREATE TABLE IF NOT EXISTS received (
+    round INTEGER NOT NULL, exchange INTEGER NOT NULL, neighbour TEXT NOT NULL, message BLOB NOT NULL,
     PRIMARY KEY (round, exchange, neighbour)
 ) STRICT;
 CREATE TABLE IF NOT EXISTS votes (
     voter TEXT NOT NULL, leaver TEXT NOT NULL, vote BLOB NOT NULL, PRIMARY KEY (voter, leaver)
 ) STRICT;
-CREATE TABLE IF NOT EXISTS means (
-    round INTEGER NOT NULL, member TEXT NOT NULL, told BLOB NOT NULL, signature BLOB NOT NULL,
+CREATE TABLE IF NOT EXISTS state_sums (
+    round INTEGER NOT NULL, member TEXT NOT NULL, masked BLOB NOT NULL, signature BLOB NOT NULL,
     PRIMARY KEY (round, member)
 ) STRICT;
 CREATE TABLE IF NOT EXISTS left (leaver TEXT PRIMARY KEY, round INTEGER NOT NULL) STRICT;
@@ -53,10 +53,10 @@ CREATE TABLE IF NOT EXISTS processes (
 
 OVERWRITE = """
 INSERT INTO positions VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (place) DO UPDATE
-SET round = excluded.round, digests = excluded.digests, chains = excluded.chains, heard = excluded.heard,
+SET round = excluded.round, digests = excluded.digests, chains = excluded.chains, records = excluded.records,
     small = excluded.small
 """
-RECALL = "SELECT coalesce(small, large), chains, heard FROM positions LEFT JOIN states USING (place) WHERE round = ?"
+RECALL = "SELECT coalesce(small, large), chains, records FROM positions LEFT JOIN states USING (place) WHERE round = ?"
 
 
 def write_large(write: sqlite3.Connection, place: int, state: bytes) -> None:
@@ -106,7 +106,7 @@ class Agreements:
         return Agreement(None if private is None else Offer(private, nonce), nonce, *derived)
 
     def offer(self, neighbour: str, offer: Offer) -> None:
-        """Keep this end's secrets before the neighbour hears of them; they are made once."""
+        """Keep this end's secrets before the neighbour learns of them; they are made once."""
         if self.of(neighbour) is not None:
             raise JournalError(f"an offer to {neighbour} was already made in this run; use that one")
         with self.database.writing() as write:
@@ -162,17 +162,21 @@ class Ballots:
 
 
 @dataclass(frozen=True)
-class Told:
-    """What members told of their states, under masks; the first word of each stands."""
+class StateSums:
+    """Members' masked states, whose sum is that of all states; the first message of each stands."""
 
     database: Database
 
-    def add(self, round: int, member: str, told: bytes, signature: bytes) -> None:
-        """Keep what a member told after a round."""
+    def add(self, round: int, member: str, masked: bytes, signature: bytes) -> None:
+        """Keep a member's after a round."""
         with self.database.writing() as write:
-            write.execute("INSERT OR IGNORE INTO means VALUES (?, ?, ?, ?)", (round, member, told, signature))
+            write.execute(
+                "INSERT OR IGNORE INTO state_sums VALUES (?, ?, ?, ?)", (round, member, masked, signature)
+            )
 
     def after(self, round: int) -> dict[str, tuple[bytes, bytes]]:
-        """What was told after a round, and its signature, by member."""
-        rows = self.database.read("SELECT member, told, signature FROM means WHERE round = ?", (round,))
-        return {member: (told, signature) for member, told, signature in rows}
+        """What members sent after a round, and its signature, by member."""
+        rows = self.database.read(
+            "SELECT member, masked, signature FROM state_sums WHERE round = ?", (round,)
+        )
+        return {member: (masked, signature) for member, masked, signature in rows}

@@ -2,7 +2,7 @@
 
 Were it drawn afresh for another run on the same data, runs could be averaged like rounds. Were it scaled differently,
 two runs would tell the scaled noise from what it hides. So it is kept by neighbour, with the terms it was dealt on,
-and other terms are refused. It has no forward secrecy: whoever gets this file can subtract it from words of the past.
+and other terms are refused. It has no forward secrecy: who gets this file can subtract it from past messages.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class LastingNoise:
         return LastingKey(*rows[0]) if rows else None
 
     def keep(self, keys: Mapping[str, LastingKey]) -> None:
-        """Keep keys for good, all or none. Do it when all neighbours are ready, before any word depends on it."""
+        """Keep keys for good, all or none. Do it when all neighbours are ready, before any message depends on it."""
         for name, new in keys.items():
             before = self.kept(name)
             if before is not None and before != new:
@@ -113,7 +113,7 @@ class LastingNoise:
         return tuple(map(int, total.split()))
 
     def store_sum(self, terms: str, total: Iterable[int]) -> None:
-        """Keep the sum for good. Do it before any word depends on it."""
+        """Keep the sum for good. Do it before any message depends on it."""
         with self._database.writing() as write:
             write.execute("INSERT INTO sums VALUES (0, ?, ?)", (terms, " ".join(map(str, total))))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from hocket import __version__
-from hocket.links.text import shown, spoken
+from hocket.links.text import shown, spelled
 from hocket.links.tls import grpc
 
 INSTANCE = re.compile("[0-9a-f]{16}")
@@ -88,7 +88,7 @@ class Introduction:
 
 def _fingerprint(plan: str) -> str:
     """The first words of a plan's fingerprint, as `sign` shows it; the text as it is where it is no hash."""
-    return spoken(bytes.fromhex(plan)[:6]) if HASH.fullmatch(plan) else shown(plan[:16])
+    return spelled(bytes.fromhex(plan)[:6]) if HASH.fullmatch(plan) else shown(plan[:16])
 
 
 def _minor(version: str) -> list[str]:
@@ -107,9 +107,9 @@ MOST_MESSAGES = 4096
 class Room:
     """What waits in one place on one link: so many messages, and so many bytes; who brings more waits as well.
 
-    An honest neighbour never fills it. It cannot go on without our words, so that two of its own wait for us, and when
-    it connects again these are said once more: four words at the most, all of one size. Beside them there are
-    handshakes, attendance and votes, some for each member of the plan, of which every one is a few kilobytes at most.
+    An honest neighbour never fills it. It cannot go on without our messages, so that two of its own wait for us, and
+    when it connects again these are sent once more: four at the most, all of one size. Beside them there are
+    handshakes, rosters and votes, some for each member of the plan, of which every one is a few kilobytes at most.
     """
 
     def __init__(self) -> None:

@@ -31,7 +31,7 @@ class Partner(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Agreeing:
+class NoiseAgreement:
     """One member's handshakes on all its links."""
 
     identity: Identity
@@ -70,13 +70,13 @@ class Agreeing:
         self.lasting.keep(kept)
 
     async def greet(self, conversation: Conversation, name: str) -> None:
-        """What a neighbour should hear when it connects."""
+        """Send a neighbour what it should know when it connects."""
         reached = self.journal.agreements.of(name)
         if reached is not None:
-            await self._say(conversation, name, Kind.NONCE, reached.nonce)
-            await self._say_ready(conversation, name, reached)
+            await self._send(conversation, name, Kind.NONCE, reached.nonce)
+            await self._send_ready(conversation, name, reached)
 
-    async def hear(self, conversation: Conversation, name: str, frame: Frame) -> None:
+    async def receive(self, conversation: Conversation, name: str, frame: Frame) -> None:
         """Take one step on, and answer."""
         reached = self.journal.agreements.of(name)
         parts = [bytes(part) for part in frame.parts]
@@ -91,14 +91,14 @@ class Agreeing:
                 )
             if not reached.confirmed:
                 key = self._handshake(name, reached).key(parts[0])
-                await self._say(conversation, name, Kind.KEY, *key)
-            await self._say_ready(conversation, name, reached)
+                await self._send(conversation, name, Kind.KEY, *key)
+            await self._send_ready(conversation, name, reached)
         elif frame.kind is Kind.KEY and len(parts) == 3 and name in self.their_nonces:
             nonce = self.their_nonces[name]
             if not reached.confirmed and (reached.ready is None or reached.their_nonce != nonce):
                 keys = self._handshake(name, reached).agree(nonce, PublicKey(*parts))
                 self.journal.agreements.keep(name, nonce, chain=keys.chain, once=keys.once, ready=keys.ready)
-                await self._say_ready(conversation, name, self._reached(name))
+                await self._send_ready(conversation, name, self._reached(name))
         elif (
             frame.kind is Kind.READY
             and len(parts) == 1
@@ -119,13 +119,13 @@ class Agreeing:
         offer = reached.offer or Offer(b"", reached.nonce)
         return Handshake(self.identity, partner.certificate, self.plan, self.me, partner.agent, offer, kept)
 
-    async def _say_ready(self, conversation: Conversation, name: str, reached: Agreement) -> None:
+    async def _send_ready(self, conversation: Conversation, name: str, reached: Agreement) -> None:
         if reached.ready is not None:
-            await self._say(
+            await self._send(
                 conversation, name, Kind.READY, self._handshake(name, reached).ready(_keys(reached))
             )
 
-    async def _say(self, conversation: Conversation, name: str, kind: Kind, *parts: bytes) -> None:
+    async def _send(self, conversation: Conversation, name: str, kind: Kind, *parts: bytes) -> None:
         await conversation.send(name, pack(Frame(kind, self.plan, parts=parts)))
 
     def _reached(self, name: str) -> Agreement:

@@ -6,7 +6,7 @@
     chain_{k+1} = HMAC-SHA256(chain_k, NEXT_LABEL);  key_k = HMAC-SHA256(chain_k, ROUND_LABEL)
     numbers = ChaCha20(key_k, counter 0, nonce = label u32 ‖ 0⁸), a signed little-endian word for each
     whole numbers on a grid: discrete Gaussians of the same stream's bits under `once`, the lowest bit of a byte first
-    mask    = ChaCha20(HMAC-SHA256(key_k, MASK_LABEL ‖ exchange u32 ‖ point), counter 0, nonce 0), see masked_sum.py
+    mask    = ChaCha20(HMAC-SHA256(key_k, MASK_LABEL ‖ exchange u32 ‖ point), counter 0, nonce 0), see secure_sum.py
     batch   = HMAC-SHA256(own chain_k, BATCH_LABEL ‖ step u32), the seed of what a member's task draws in a local step
 
 When chain_k is overwritten by chain_{k+1}, nobody can draw round k's noise again: a machine that is seized later does
@@ -92,10 +92,10 @@ def mask(chain: bytes, exchange: int, point: bytes, count: int) -> np.ndarray:
 
 class Source:
     """Numbers from [-1, 1], uniform, under a key, one after the other; those with different labels are independent.
-    A link draws both directions from one source: those said by its lower-numbered end first.
+    A link draws both directions from one source: those of its lower-numbered end first.
 
     Every number has as many random bits as its type can hold. On a coarser grid a reader could test a guessed state:
-    subtract it from a word, and look whether the rest lies on the grid.
+    subtract it from a message, and look whether the rest lies on the grid.
     """
 
     def __init__(self, key: bytes, label: int, dtype: np.dtype | type):

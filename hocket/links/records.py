@@ -1,10 +1,10 @@
-"""What is remembered of words said and heard: by both ends of a link, and beside a journal, lest it go back in time.
+"""What is remembered of messages: by both ends of a link, and beside a journal, lest it go back in time.
 
-    digest(word)  = BLAKE3(message)
-    running digest of each direction: d ← BLAKE3(LABEL ‖ d ‖ round u32 ‖ exchange u32 ‖ digest(word)), from zeros
+    digest = BLAKE3(message)
+    running digest of each direction: d ← BLAKE3(LABEL ‖ d ‖ round u32 ‖ exchange u32 ‖ digest), from zeros
 
-Both ends of a link come to the same two running digests if they heard what the other said. A record goes to the disk
-with the round that follows, so a crash and what is said again after it leave no trace in them.
+Both ends of a link come to the same two running digests if each received what the other sent. A record goes to the disk
+with the round that follows, so a crash and what is sent again after it leave no trace in them.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ class Record(NamedTuple):
     round: int = 0
     exchange: int = 0
     digest: bytes = NOTHING
-    """Of the last word heard, in that exchange of that round."""
+    """Of the last message received, in that exchange of that round."""
     said: bytes = NOTHING
-    """The running digest of what this end said."""
-    heard: bytes = NOTHING
-    """The running digest of what it heard."""
+    """The running digest of what this end sent."""
+    received: bytes = NOTHING
+    """The running digest of what it received."""
 
-    def after(self, round: int, exchange: int, *, said: bytes | None, heard: bytes | None) -> Record:
-        """The record after one more exchange, given the digests of both words; None for one that was silent."""
+    def after(self, round: int, exchange: int, *, said: bytes | None, received: bytes | None) -> Record:
+        """The record after one more exchange, given the digests of both messages; None for one that was silent."""
         moment = MOMENT.pack(round, exchange)
-        last = self[:3] if heard is None else (round, exchange, heard)
-        return Record(*last, _run_on(self.said, moment, said), _run_on(self.heard, moment, heard))
+        last = self[:3] if received is None else (round, exchange, received)
+        return Record(*last, _run_on(self.said, moment, said), _run_on(self.received, moment, received))
 
 
 def digest_of(message: bytes) -> bytes:
-    """What stands for a word where the word itself is not kept."""
+    """What stands for a message where it is not kept itself."""
     return blake3(message).digest()
 
 
@@ -77,7 +77,7 @@ HEARD = struct.Struct("<8sII32sII32s")
 
 
 class Mark(NamedTuple):
-    """The last word that a neighbour said here."""
+    """The last message that a neighbour sent here."""
 
     round: int = 0
     exchange: int = 0
@@ -85,9 +85,9 @@ class Mark(NamedTuple):
 
 
 class Marks:
-    """Two small files beside a journal that find out whether it went back in time, and the last words heard.
+    """Two small files beside a journal that find out whether it went back in time, and the last messages received.
 
-    A journal that goes back would have its member say other words under noise that was already used. What it holds
+    A journal that goes back would have its member send other messages under noise that was already used. What it holds
     cannot tell: all of it went back. But a file that was copied, restored or overwritten has another inode or another
     time of change, which no program can set. So whenever a round has begun, its number is written into one file, the
     stamp, and the inode and the time of change that this gave the stamp into the other, the marks. A log of SQLite that
@@ -123,7 +123,7 @@ class Marks:
         return self._read_stamp()[1]
 
     def stamp(self, round: int) -> None:
-        """A round has begun: do this before its first word is sent."""
+        """A round has begun: do this before its first message is sent."""
         self._count, self._is_mine = self._count + 1, True
         self._stamp.write(0, STAMP.pack(self._count, round))
         self._marks.write(0, SEAL.pack(self._count, *self._stamp.stat))
@@ -144,8 +144,8 @@ class Marks:
         # Killed between a stamp and its seal: the same file, which has changed once more.
         return sealed != count - 1 or where[0] != self._stamp.stat[0]
 
-    def heard(self, slot: int, name: str) -> tuple[Mark, Mark] | None:
-        """The last two words heard from this neighbour, the later one first."""
+    def received(self, slot: int, name: str) -> tuple[Mark, Mark] | None:
+        """The last two messages received from this neighbour, the later one first."""
         data = self._marks.read(1 + slot, HEARD.size)
         if data is None:
             return None
@@ -153,7 +153,7 @@ class Marks:
         return (Mark(*marks[:3]), Mark(*marks[3:])) if who == _short(name) else None
 
     def hear(self, slot: int, name: str, last: Mark, before: Mark) -> None:
-        """Put down the last two words heard: no more of a neighbour's wait to be read."""
+        """Put down the last two messages received: no more of a neighbour's wait to be read."""
         self._marks.write(1 + slot, HEARD.pack(_short(name), *last, *before))
 
     def _read_stamp(self) -> tuple[int, int]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import ssl
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from hocket.errors import LinkError
 from hocket.links.descriptors import least_connections, most_connections
-from hocket.links.tls import answers, grpc
+from hocket.links.tls import grpc
 
 FIRST_PAUSE = 0.05
 """Seconds before the second attempt to connect; each pause is twice the one before."""
@@ -33,31 +30,10 @@ class LinkLimits:
     """Seconds between two attempts to connect, at most."""
 
 
-class Allowance:
-    """A bucket of tokens: one a message, refilled at the rate, never more than the burst."""
-
-    def __init__(self, limits: LinkLimits):
-        self.limits = limits
-        self.tokens = float(limits.burst)
-        self.filled = time.monotonic()
-
-    async def take(self) -> None:
-        """Wait until one more message is within the rate."""
-        now = time.monotonic()
-        self.tokens = min(self.limits.burst, self.tokens + (now - self.filled) * self.limits.rate) - 1
-        self.filled = now
-        if self.tokens < 0:
-            await asyncio.sleep(-self.tokens / self.limits.rate)
-
-
 HANDSHAKE_SECONDS = 5
 """For a TLS handshake, from the moment a connection is accepted: two round trips. On a line where each takes one second
 there is time for a packet to be lost twice (it is sent again after one second, and after two more). Who needs longer
 tries again; who never means to finish holds a connection no longer than this."""
-
-PROBED = (ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
-TRIES = 12
-"""To find out which TLS is answered: over half a minute, in which a crowd's connections come and go."""
 
 
 async def start_listening(
@@ -69,7 +45,7 @@ async def start_listening(
     limits: LinkLimits,
     dialers: int,
 ) -> Any:
-    """A running server that answers this one method, if it can be had here without TLS 1.2; for so many neighbours."""
+    """A running server that answers this one method; for so many neighbours."""
     handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_stream_rpc_method_handler(answer)
 
     class Door(grpc.GenericRpcHandler):
@@ -97,32 +73,10 @@ async def start_listening(
         ) from error
     try:
         await server.start()
-        await _refuse_older_tls(address)
     except BaseException:  # cancelled as well: a server that nobody stops keeps its process from ending
         await server.stop(None)
         raise
     return server
-
-
-async def _refuse_older_tls(address: str) -> None:
-    """Go on only if TLS 1.2 was tried and refused: a connection that a crowd at the door cut off looks the same, so
-    TLS 1.3 must be answered just before and just after."""
-    for _ in range(TRIES):
-        newer, older, still = [
-            await asyncio.to_thread(answers, _reachable(address), version) for version in PROBED
-        ]
-        if older:
-            raise LinkError(
-                "gRPC here accepts TLS 1.2: it was imported in this process before hocket could forbid that; import "
-                "hocket.links.tls first, or run `hocket peer run` in a process of its own"
-            )
-        if newer and still:
-            return
-        await asyncio.sleep(HANDSHAKE_SECONDS / 2)
-    raise LinkError(
-        f"whether TLS 1.2 is refused at {address} could not be tried: connections were cut off {TRIES} times; is there "
-        "a crowd at the door? Keep it out, and start again"
-    )
 
 
 def limits_in_grpc(limits: LinkLimits) -> list[tuple[str, int]]:
@@ -147,9 +101,3 @@ def limits_in_grpc(limits: LinkLimits) -> list[tuple[str, int]]:
         ("grpc.enable_http_proxy", 0),  # a proxy is for the web; members know each other's addresses
         ("grpc.max_concurrent_streams", 4),
     ]
-
-
-def _reachable(address: str) -> str:
-    """Where a listener on all interfaces can be reached from its own machine."""
-    host, _, port = address.rpartition(":")
-    return f"{({'0.0.0.0': '127.0.0.1', '[::]': '[::1]'}).get(host, host)}:{port}"

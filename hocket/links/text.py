@@ -130,18 +130,18 @@ def normal_name(text: str) -> str:
 
 CONSONANTS = "bdfghjklmnprstvz"
 VOWELS = "aiou"
-SPOKEN_BYTES = 16
-"""Bytes that are spoken: 128 bits, more than anybody can search for a certificate that sounds the same."""
+OUTGOING_BYTES = 16
+"""Bytes that are spelled: 128 bits, more than anybody can search for a certificate that sounds the same."""
 
 
-def spoken(digest: bytes) -> str:
+def spelled(digest: bytes) -> str:
     """The first 16 bytes of a digest as eight words of five letters, each word two bytes.
     Compare it by voice or in person; whoever forwards cards and plans could also forward a false fingerprint.
 
-    >>> spoken(bytes(range(16)))
+    >>> spelled(bytes(range(16)))
     'babad-bamag-bibaj-bimal-boban-bomar-bubat-bumaz'
     """
-    pairs = zip(digest[0:SPOKEN_BYTES:2], digest[1:SPOKEN_BYTES:2], strict=False)
+    pairs = zip(digest[0:OUTGOING_BYTES:2], digest[1:OUTGOING_BYTES:2], strict=False)
     return "-".join(_word(high << 8 | low) for high, low in pairs)
 
 

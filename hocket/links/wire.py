@@ -28,9 +28,9 @@ from typing import NamedTuple
 import numpy as np
 
 from hocket.errors import BadFrame
-from hocket.links.text import spoken
+from hocket.links.text import spelled
 
-PROTOCOL = 3
+PROTOCOL = 4
 """Raised when members of two versions could no longer understand each other; part of every plan."""
 MAGIC = b"HKT\0"
 HEADER = struct.Struct("<4sBB32sIBBQ4x")
@@ -59,18 +59,18 @@ class Kind(IntEnum):
     """A signed public key for noise."""
     READY = 3
     """This member's keys are in its journal: noise may be used."""
-    WORD = 4
-    """What an algorithm says in one exchange of one round."""
+    MESSAGE = 4
+    """What an algorithm sends in one exchange of one round."""
     VOTE = 5
     """A signed vote on dropping a member."""
     DONE = 6
     """This member has all it needs and will not ask again."""
-    ATTENDANCE = 7
-    """A member's signed number for this run, see federation/attendance.py."""
-    MARK = 8
-    """What this end has said and heard so far, see federation/rollback.py."""
-    MEAN = 9
-    """A member's masked part of the sum of all states, see federation/joint_means.py."""
+    ROSTER = 7
+    """A member's signed number for this run, see federation/membership/roster.py."""
+    RECORD = 8
+    """What this end has sent and received so far, see federation/runtime/rollback.py."""
+    STATE_SUM = 9
+    """A member's masked state, see federation/runtime/convergence.py."""
 
 
 KINDS = {int(kind): kind for kind in Kind}
@@ -81,7 +81,7 @@ class Frame(NamedTuple):
 
     kind: Kind
     plan: bytes
-    """The hash of the plan under which it is said."""
+    """The hash of the plan under which it is sent."""
     round: int = 0
     exchange: int = 0
     parts: Sequence[Part] = ()
@@ -101,8 +101,8 @@ class Limits(NamedTuple):
     parts: int = 16
 
     @classmethod
-    def words(cls, size: int) -> Limits:
-        """Room for a word of `size` bytes with its framing, and for every other kind of message."""
+    def for_messages(cls, size: int) -> Limits:
+        """Room for an algorithm's message of `size` bytes with its framing, and for every other kind of message."""
         return cls(max(size, 1 << 16) + (1 << 12))
 
 
@@ -146,7 +146,7 @@ def unpack(data: bytes, limits: Limits, *, plan: bytes | None = None) -> Frame:
         raise BadFrame(f"unknown kind {kind}; install the same version of hocket")
     if plan is not None and its_plan != plan:
         raise BadFrame(
-            f"another plan: {spoken(its_plan)} instead of {spoken(plan)}; compare the plan files, they must be equal"
+            f"another plan: {spelled(its_plan)} instead of {spelled(plan)}; compare the plan files, they must be equal"
         )
     if count > limits.parts:
         raise BadFrame(f"oversized: {count} parts, where {limits.parts} are the most")
@@ -175,7 +175,7 @@ def _pack_part(part: Part) -> list[bytes | memoryview]:
     array = np.asarray(part)
     code = CODES.get(array.dtype)
     if code is None:
-        raise BadFrame(f"a word of {array.dtype} cannot be sent; use float64 or float32, or uint8 to uint32")
+        raise BadFrame(f"numbers of {array.dtype} cannot be sent; use float64 or float32, or uint8 to uint32")
     shape = b"".join(map(SHAPE.pack, array.shape))
     return [PART.pack(code, array.ndim), shape, np.ascontiguousarray(array, TYPES[code]).data]
 
@@ -197,6 +197,6 @@ def _unpack_part(view: memoryview, at: int, number: int) -> tuple[Part, int]:
             f"truncated: part {number} of shape {shape} needs {size:,} bytes, {len(view) - at:,} are left"
         )
     if size == 0 and max(shape, default=0) > len(view):  # more than NumPy can count to, times nothing
-        raise BadFrame(f"part {number} of shape {shape} holds nothing; nobody says that")
+        raise BadFrame(f"part {number} of shape {shape} holds nothing; nobody sends that")
     data, end = view[at : at + size], at + size
     return (bytes(data) if code == RAW else np.frombuffer(data, TYPES[code]).reshape(shape)), end

@@ -1,4 +1,4 @@
-"""Adjacency matrices: links from one, and words for whoever passes one where a network is wanted."""
+"""Adjacency matrices: links from one, and an error for one in place of a network."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def edge_weights(graph: Any, n: int, links: np.ndarray, labels: Any, rule: Any) 
 
 
 def refuse_edge_weights(graph: Any) -> None:
-    """Of directed links: columns must sum to one, which weights on edges do not say of an agent's own word."""
+    """Of directed links: columns must sum to one, which weights on edges do not say of an agent's own message."""
     if not (hasattr(graph, "edges") and hasattr(graph, "nodes")):
         return
     for u, v, value in graph.edges(data="weight"):

@@ -28,18 +28,18 @@ class NeighbourTables(eqx.Module):
     neighbour: Int[np.ndarray, "agents slots"]
     link: Int[np.ndarray, "agents slots"]
     direction: Int[np.ndarray, "agents slots"]
-    """Direction in which this agent speaks on the slot's link: 0 if it is the lower-numbered end."""
+    """Direction in which this agent sends on the slot's link: 0 if it is the lower-numbered end."""
     back: Int[np.ndarray, "agents slots"]
     """The slot that this agent occupies at the neighbour."""
     filled: Bool[np.ndarray, "agents slots"]
     weight: Float[np.ndarray, "period agents slots"]
-    """B_k[j, i]: what agent j gives to the word of the neighbour i in the slot."""
+    """B_k[j, i]: what agent j gives to the message of the neighbour i in the slot."""
     matrix: Float[np.ndarray, "period agents agents"] | None
     """B_k without its diagonal, where the graph is dense enough for a matrix product."""
     told_at: Int[np.ndarray, "agents slots"]
-    """Where the word for this agent stands among all words told: the neighbour's row times slots, plus `back`."""
+    """Where the message for this agent stands in a `SendEach` of all: the neighbour's row times slots, plus `back`."""
     beyond: int = eqx.field(static=True, default=0)
-    """Where this is one shard of a network: how many rows of words come from other shards, after those of `n`."""
+    """Where this is one shard of a network: how many rows of messages come from other shards, after those of `n`."""
     agent_numbers: Int[np.ndarray, " agents"] | None = None
     """Where this is one shard: the number of each agent in the whole network. None: 0 to n − 1."""
     link_numbers: Int[np.ndarray, " links"] | None = None
@@ -68,7 +68,7 @@ SQUARE = 256
 """Agents up to whom networks that are laid out differently are all taken as matrices; beyond, link by link."""
 
 
-class Room(NamedTuple):
+class SharedLayout(NamedTuple):
     """A layout that several networks of equally many agents fit into, so that one compiled program serves them all."""
 
     layout: str
@@ -77,24 +77,24 @@ class Room(NamedTuple):
     """Neighbours of the busiest agent."""
 
     @staticmethod
-    def around(networks: Sequence[Network]) -> Room:
-        """Room for each of these networks."""
+    def around(networks: Sequence[Network]) -> SharedLayout:
+        """SharedLayout for each of these networks."""
         busiest = [int(np.bincount(one.links.ravel(), minlength=1).max()) for one in networks]
         counts = [len(one.links) for one in networks]
         n = networks[0].n
         layouts = {_layout(n, count, most) for count, most in zip(counts, busiest, strict=True)}
         shared = "dense" if n <= SQUARE else "links"
-        return Room(layouts.pop() if len(layouts) == 1 else shared, max(counts), max(busiest))
+        return SharedLayout(layouts.pop() if len(layouts) == 1 else shared, max(counts), max(busiest))
 
 
-def tabulate(network: Network, *, slots_needed: bool, room: Room | None = None) -> NeighbourTables:
-    """Lay out a network for an engine; `slots_needed` keeps slot tables for words told one by one.
+def tabulate(network: Network, *, slots_needed: bool, room: SharedLayout | None = None) -> NeighbourTables:
+    """Lay out a network for an engine; `slots_needed` keeps slot tables for messages sent one by one.
 
     In a `room` that is larger than the network, what is left over are links between nobody, of weight zero.
     """
     links = network.links
     count, n = len(links), network.n
-    # Every link seen from both ends: (agent, neighbour, link, direction in which the agent speaks).
+    # Every link seen from both ends: (agent, neighbour, link, direction in which the agent sends).
     agent = np.concatenate([links[:, 0], links[:, 1]]).astype(np.int64)
     other = np.concatenate([links[:, 1], links[:, 0]]).astype(np.int64)
     link = np.tile(np.arange(count), 2)
@@ -105,7 +105,7 @@ def tabulate(network: Network, *, slots_needed: bool, room: Room | None = None) 
     slot = np.arange(2 * count) - np.repeat(np.cumsum(degree) - degree, degree)
 
     busiest = int(degree.max(initial=0))
-    room = room or Room(_layout(n, count, busiest), count, busiest)
+    room = room or SharedLayout(_layout(n, count, busiest), count, busiest)
     layout = room.layout
     width = room.slots if slots_needed or layout == "slots" else 0
     spare = room.links - count
@@ -121,7 +121,7 @@ def tabulate(network: Network, *, slots_needed: bool, room: Room | None = None) 
 
     weight = np.zeros((network.period, n, width))
     if width:
-        # Direction 1 - d is the one in which the neighbour speaks to this agent.
+        # Direction 1 - d is the one in which the neighbour sends to this agent.
         weight[:, agent, slot] = network.weight[:, link, 1 - direction]
     slot_there = slot_of[link, 1 - direction]
     return NeighbourTables(
@@ -152,7 +152,7 @@ def _matrix(network: Network) -> np.ndarray:
 
 
 def _layout(n: int, links: int, busiest: int) -> str:
-    """How words are best carried: a matrix product, neighbour slots or link by link."""
+    """How messages are best carried: a matrix product, neighbour slots or link by link."""
     if n > 16 and 4 * links >= n * n:
         return "dense"
     # A star would pad n slots for each of its n agents; link by link its cost stays proportional to the links.

@@ -28,14 +28,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Network:
-    """Agents 0 to n − 1, their links, and the weights with which they average what they hear.
-    Build one from a name, `Network.cycle(5)`, or from your own links or networkx graph, `Network(links)`.
+    """Agents 0 to n − 1, their links, and the weights with which they average what they receive.
+    Build one from a name, `Network.cycle(5)`, or from your own links or networkx graph, `Network(links)`; nodes other
+    than 0 to n − 1 are numbered in the graph's order and kept in `labels`. With `n` an agent that no link names is
+    refused rather than overlooked.
 
     `weights` is the name of a rule, "paper" ("auto" means that), "metropolis" or "fastest", or a doubly stochastic
     matrix on the graph; "edges" takes what a networkx graph has on its edges, which no other rule leaves out in
     silence. Arrays that may vary lead with the phase: round k uses phase (k − 1) mod `period`.
 
-    A networkx DiGraph, or pairs with `directed=True`, are links that go one way: (i, j) lets i speak to j. Their
+    A networkx DiGraph, or pairs with `directed=True`, are links that go one way: (i, j) lets i send to j. Their
     weights are "push" ("auto"), 1/(1 + out-degree), or a matrix whose columns sum to one, and push methods work there.
 
     >>> Network([(0, 1), (1, 2), (0, 2)], name="triangle").B
@@ -46,11 +48,11 @@ class Network:
 
     n: int
     links: Int[np.ndarray, "links 2"]
-    """Pairs (i, j), i < j, in lexicographic order; i speaks in direction 0 of a link, j in direction 1."""
+    """Pairs (i, j), i < j, in lexicographic order; i sends in direction 0 of a link, j in direction 1."""
     own: Float[np.ndarray, "phases agents"]
-    """B_k[j, j], what agent j gives to its own word."""
+    """B_k[j, j], what agent j gives to its own message."""
     weight: Float[np.ndarray, "phases links 2"]
-    """What the receiver gives to the word said in each direction, B_k[j, i] and B_k[i, j]; 0 if inactive."""
+    """What the receiver gives to the message sent in each direction, B_k[j, i] and B_k[i, j]; 0 if inactive."""
     name: str
     labels: Labels | None
     """The nodes of the networkx graph in agent order, where they are not simply 0 to n − 1."""
@@ -61,10 +63,10 @@ class Network:
         *,
         weights: Weights = "auto",
         n: int | None = None,
-        name: str = "custom",
+        name: str | None = None,
         directed: bool | None = None,
     ):
-        self._weigh(graph, weights, n, name, directed)
+        self._weigh(graph, weights, n, name or getattr(graph, "name", "") or "custom", directed)
         self._check_connected()
 
     @classmethod
@@ -91,7 +93,7 @@ class Network:
     @classmethod
     def star(cls, n: int, *, weights: Weights = "paper") -> Network:
         """Agent 0 linked to each of the n − 1 others.
-        For comparison with federated learning through a server, which sees everybody's words.
+        For comparison with federated learning through a server, which sees everybody's messages.
         """
         return cls(topologies.star(n), weights=weights, n=n, name=f"star:{n}")
 
@@ -134,58 +136,36 @@ class Network:
 
     @classmethod
     def directed_cycle(cls, n: int, *, weights: Weights = "push") -> Network:
-        """A ring in which each agent speaks to the next only.
+        """A ring in which each agent sends to the next only.
         The fewest links on which all hear of all; for push methods.
         """
         return cls(one_way.cycle(n), weights=weights, n=n, name=f"directed-cycle:{n}", directed=True)
 
     @classmethod
     def exponential(cls, n: int, *, weights: Weights = "push") -> Network:
-        """Each agent speaks to those 1, 2, 4, 8 … places further on.
-        For push methods on many agents: a word reaches everybody in log₂ n rounds, over as many links each.
+        """Each agent sends to those 1, 2, 4, 8 … places further on.
+        For push methods on many agents: a message reaches everybody in log₂ n rounds, over as many links each.
         """
         return cls(one_way.exponential(n), weights=weights, n=n, name=f"exponential:{n}", directed=True)
 
     @classmethod
     def random_directed(cls, n: int, p: float, seed: int = 0, *, weights: Weights = "push") -> Network:
-        """A strongly connected random graph in which each agent speaks to each other one with probability p.
+        """A strongly connected random graph in which each agent sends to each other one with probability p.
         For studies of push methods over graphs whose weights do not balance.
         """
         pairs, name = one_way.erdos_renyi(n, p, seed), f"random-directed:n={n},p={p:g},seed={seed}"
         return cls(pairs, weights=weights, n=n, name=name, directed=True)
 
     @classmethod
-    def from_edges(
-        cls,
-        edges: Edges,
-        n: int | None = None,
-        *,
-        weights: Weights = "auto",
-        name: str = "custom",
-        directed: bool | None = None,
-    ) -> Network:
-        """A network from pairs of agent numbers; if `directed`, the first of a pair speaks to the second.
-        Pass n to have a forgotten agent refused rather than overlooked.
-        """
-        return cls(edges, weights=weights, n=n, name=name, directed=directed)
-
-    @classmethod
     def from_adjacency(cls, matrix: Any, *, weights: Weights = "auto", name: str = "custom") -> Network:
         """A network from a table of 0 and 1, dense or sparse, with a row per agent.
-        Agent i speaks to agent j where [i, j] is 1; where the table is not symmetric, links go one way.
+        Agent i sends to agent j where [i, j] is 1; where the table is not symmetric, links go one way.
 
         >>> Network.from_adjacency(np.ones((3, 3))).links.tolist()
         [[0, 1], [0, 2], [1, 2]]
         """
         pairs, n, one_way = pairs_of(matrix)
         return cls(pairs, weights=weights, n=n, name=name, directed=one_way or None)
-
-    @classmethod
-    def from_networkx(cls, graph: Graph, *, weights: Weights = "auto", name: str | None = None) -> Network:
-        """A network from a networkx graph; nodes other than 0 to n − 1 are numbered in the graph's order.
-        For agents that have names: they are kept in `labels`. In a DiGraph, agents speak to their successors.
-        """
-        return cls(graph, weights=weights, name=name or graph.name or "custom")
 
     def called(self, labels: Sequence[Hashable]) -> Network:
         """The same network, its agents known by these names as well.
@@ -198,6 +178,33 @@ class Network:
             raise BadNetwork(f"{len(labels)} names for {self.n} agents; give each one of its own")
         kept = self.n, self.links, self.own, self.weight, self.name
         return object.__new__(type(self))._fill(*kept, tuple(labels))
+
+    def in_order_of(self, names: Sequence[str]) -> Network:
+        """The same network with agent j the one called names[j], so that its data and its links belong together.
+
+        >>> path = Network([(0, 1), (1, 2)]).called(["Aalst", "Bruges", "Ghent"])
+        >>> path.in_order_of(["Bruges", "Ghent", "Aalst"]).neighbours(0)
+        (1, 2)
+        """
+        if self.labels is None:
+            return self
+        labels = [str(label) for label in self.labels]
+        strangers = [name for name in names if name not in labels]
+        if strangers or len(names) != self.n:
+            known = ", ".join(labels[:8]) + (", …" if self.n > 8 else "")
+            raise BadNetwork(
+                f"the problem has an agent {(strangers or names)[0]!r}, and the network's are called {known}; give "
+                "both the same names, or one of them none"
+            )
+        number = np.array([names.index(label) for label in labels])
+        ends = number[self.links]
+        turned = ends[:, 0] > ends[:, 1]
+        links, weight, own = np.sort(ends, axis=1), self.weight.copy(), np.empty_like(self.own)
+        weight[:, turned] = weight[:, turned, ::-1]
+        own[:, number] = self.own
+        order = np.lexsort((links[:, 1], links[:, 0]))
+        kept = tuple(self.labels[labels.index(name)] for name in names)
+        return Network.restored(links[order], own, weight[:, order], self.name, kept)
 
     @classmethod
     def single(cls) -> Network:
@@ -267,7 +274,7 @@ class Network:
 
     @cached_property
     def directed(self) -> bool:
-        """Whether links go one way, or speakers share words out in parts that do not balance: then only push methods
+        """Whether links go one way, or senders share messages out in parts that do not balance: then only push methods
         reach the optimum, and nothing is audited.
 
         >>> Network.directed_cycle(5).directed, Network.cycle(5).directed, Network.star(5, weights="push").directed
@@ -279,12 +286,12 @@ class Network:
         sums = (np.bincount(self.links[:, ::-1].ravel(), one.ravel(), self.n) for one in self.weight)
         return bool(np.abs(self.own + np.stack([*sums]) - 1).max() > SUM_TOLERANCE)
 
-    def both_ways(self, what: str, cure: str = "take an undirected network") -> Network:
+    def both_ways(self, what: str, fix: str = "take an undirected network") -> Network:
         """This network, or an error where its links go one way and something is meant for those that go both ways."""
         if self.directed:
             raise BadNetwork(
                 f"{what} is for links that go both ways with weights that balance, and those of {self.name!r} are "
-                f"directed; {cure}"
+                f"directed; {fix}"
             )
         return self
 
@@ -300,7 +307,7 @@ class Network:
 
     @property
     def B(self) -> Float[np.ndarray, "agents agents"]:
-        """The weights as a dense matrix, row j what agent j gives to each word; for small networks."""
+        """The weights as a dense matrix, row j what agent j gives to each message; for small networks."""
         return self._only_phase("B", "B_at(k)").toarray()
 
     def B_at(self, k: int) -> Float[np.ndarray, "agents agents"]:
@@ -335,13 +342,13 @@ class Network:
 
         graph: networkx.Graph[int] = (networkx.DiGraph if self.directed else networkx.Graph)(name=self.name)
         graph.add_nodes_from(range(self.n))
-        graph.add_edges_from(self.links.tolist() if not self.directed else self.spoken.tolist())
+        graph.add_edges_from(self.links.tolist() if not self.directed else self.outgoing.tolist())
         networkx.freeze(graph)  # pyright: ignore[reportUnknownMemberType]
         return graph
 
     @property
-    def spoken(self) -> Int[np.ndarray, "pairs 2"]:
-        """Who ever speaks to whom, as ordered pairs."""
+    def outgoing(self) -> Int[np.ndarray, "pairs 2"]:
+        """Who ever sends to whom, as ordered pairs."""
         on = self.weight.max(axis=0) > 0
         return np.concatenate([self.links[on[:, 0]], self.links[on[:, 1]][:, ::-1]])
 
@@ -368,18 +375,18 @@ class Network:
     ) -> Network:
         if directed or (directed is None and topologies.is_directed(graph)):
             refuse_edge_weights(graph)
-            n, links, speaks, labels = one_way.read(graph, n)
-            own, weight = weigh(n, links, weights, speaks)
+            n, links, sends, labels = one_way.read(graph, n)
+            own, weight = weigh(n, links, weights, sends)
         else:
             n, links, labels = topologies.read(graph, n)
             own, weight = weigh(n, links, edge_weights(graph, n, links, labels, weights))
         return self._fill(n, links, own[None], weight[None], name, labels)
 
     def _check_connected(self) -> None:
-        speaks = self.weight.max(axis=0) > 0
+        sends = self.weight.max(axis=0) > 0
         topologies.check_connected(self.n, self.links, self.labels)
-        if not speaks.all():
-            one_way.check_strongly_connected(self.n, self.links, speaks, self.labels)
+        if not sends.all():
+            one_way.check_strongly_connected(self.n, self.links, sends, self.labels)
 
     def _fill(
         self, n: int, links: np.ndarray, own: np.ndarray, weight: np.ndarray, name: str, labels: Labels | None
@@ -409,10 +416,10 @@ class Network:
         return scipy.sparse.csr_array((values, at), shape=(self.n, self.n))
 
 
-def network_asked(given: Any) -> Network:
-    """A network where one is wanted: itself, or a networkx graph's."""
+def network_asked(given: Any, n: int | None = None) -> Network:
+    """A network where one, of `n` agents, is wanted: itself, or a networkx graph's."""
     if hasattr(given, "nodes") and hasattr(given, "edges"):
-        return Network.from_networkx(given)
+        return Network(given)
     if not isinstance(given, Network):
-        raise BadInput(no_network(given))
+        raise BadInput(no_network(given, n))
     return given

@@ -248,7 +248,7 @@ def random_regular(degree: int, n: int, seed: int = 0) -> Links:
         lambda rng: _networkx().random_regular_graph(degree, n, seed=rng),
         n,
         seed,
-        cure=f"raise the degree from {degree}",
+        fix=f"raise the degree from {degree}",
     )
 
 
@@ -260,7 +260,7 @@ def erdos_renyi(n: int, p: float, seed: int = 0) -> Links:
         lambda rng: _networkx().fast_gnp_random_graph(n, p, seed=rng),
         n,
         seed,
-        cure=f"raise p from {p:g} to above ln(n)/n = {math.log(n) / n:.3g}",
+        fix=f"raise p from {p:g} to above ln(n)/n = {math.log(n) / n:.3g}",
     )
 
 
@@ -271,14 +271,14 @@ def _networkx() -> Any:
     return networkx
 
 
-def _until_connected(draw: Callable[[random.Random], Graph], n: int, seed: int, *, cure: str) -> Links:
+def _until_connected(draw: Callable[[random.Random], Graph], n: int, seed: int, *, fix: str) -> Links:
     # One generator for all draws: were each seeded with seed + 1, seeds 0 and 1 could give the same graph.
     rng = random.Random(seed)
     for _ in range(DRAWS):
         links = _as_pairs(draw(rng).edges)
         if len(components(n, links)) == 1:
             return links
-    raise BadNetwork(f"none of {DRAWS} random graphs drawn from seed {seed} is connected; {cure}")
+    raise BadNetwork(f"none of {DRAWS} random graphs drawn from seed {seed} is connected; {fix}")
 
 
 def _number_nodes(graph: Any, n: int | None) -> tuple[int, Links, Labels | None]:

@@ -1,10 +1,10 @@
-"""The weights B with which agents average what they hear: rules that make them, checks they must pass.
+"""The weights B with which agents average what they receive: rules that make them, checks they must pass.
 
-On links that go both ways B is doubly stochastic; on directed ones its columns sum to one, and words that nobody says
-have weight 0.
+On links that go both ways B is doubly stochastic; on directed ones its columns sum to one. A message that nobody sends
+has weight 0.
 
 Weights are kept by agent and by link, never as a table of n × n: `own[j]` is B[j, j]; for link (i, j), i < j,
-`weight[l, 0]` is B[j, i], what j gives to the word of i, and `weight[l, 1]` is B[i, j].
+`weight[l, 0]` is B[j, i], what j gives to the message of i, and `weight[l, 1]` is B[i, j].
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from hocket.errors import BadNetwork
-from hocket.networks.directed import Speaks, push
+from hocket.networks.directed import Sends, push
 from hocket.networks.topologies import Links, check_connected
 
 Weights = Literal["auto", "paper", "metropolis", "fastest", "push", "edges"] | ArrayLike
@@ -31,22 +31,22 @@ DENSE_LIMIT = 1000
 """Agents up to which the spectral norm is taken of a dense matrix, which then takes at most a second."""
 
 
-def weigh(n: int, links: Links, weights: Weights, speaks: Speaks | None = None) -> tuple[Own, Weight]:
+def weigh(n: int, links: Links, weights: Weights, sends: Sends | None = None) -> tuple[Own, Weight]:
     """Weights of a graph by the name of a rule, or from a matrix after checking it.
     `speaks` are the directions of directed links; None where all go both ways.
     """
     if not isinstance(weights, str):
-        return from_matrix(n, links, weights, speaks)
+        return from_matrix(n, links, weights, sends)
     if weights == "auto":
-        weights = "paper" if speaks is None else "push"
+        weights = "paper" if sends is None else "push"
     if weights == "push":
-        return push(n, links, np.ones((len(links), 2), dtype=bool) if speaks is None else speaks)
+        return push(n, links, np.ones((len(links), 2), dtype=bool) if sends is None else sends)
     rules = {"paper": paper, "metropolis": metropolis, "fastest": fastest}
     if weights not in rules:
         raise BadNetwork(
             f"unknown weights {weights!r}; choose {', '.join(map(repr, [*rules, 'push']))}, or pass a matrix"
         )
-    if speaks is not None:
+    if sends is not None:
         raise BadNetwork(
             f"weights {weights!r} are for links that go both ways, and these are directed; choose 'push', or pass a "
             "matrix whose columns sum to 1"
@@ -56,7 +56,7 @@ def weigh(n: int, links: Links, weights: Weights, speaks: Speaks | None = None) 
 
 def paper(n: int, links: Links) -> tuple[Own, Weight]:
     """Metropolis weights as the paper counts, each agent among its own neighbours: 1/(2 + larger degree).
-    The default; every agent keeps at least 2/(2 + degree) for its own word.
+    The default; every agent keeps at least 2/(2 + degree) for its own message.
     """
     return _by_degree(n, links, 2)
 
@@ -113,9 +113,9 @@ def fastest(n: int, links: Links, *, smallest: float = 1e-3) -> tuple[Own, Weigh
     return _symmetric(n, links, smallest + spare * shrink[links].min(axis=1))
 
 
-def from_matrix(n: int, links: Links, matrix: Any, speaks: Speaks | None = None) -> tuple[Own, Weight]:
+def from_matrix(n: int, links: Links, matrix: Any, sends: Sends | None = None) -> tuple[Own, Weight]:
     """A user's own B, dense or SciPy sparse and not necessarily symmetric, once it has passed every check.
-    Choose it when the weights are given from outside; row j is what agent j gives to the words it hears.
+    Choose it when the weights are given from outside; row j is what agent j gives to the messages it receives.
     """
     try:
         given = matrix if scipy.sparse.issparse(matrix) else np.asarray(matrix, dtype=np.float64)
@@ -139,25 +139,25 @@ def from_matrix(n: int, links: Links, matrix: Any, speaks: Speaks | None = None)
         raise BadNetwork(
             f"B[{agent}, {agent}] = 0, but an agent must keep a share of its own word; make it positive"
         )
-    spoken = np.ones((len(links), 2), dtype=bool) if speaks is None else speaks
-    said = np.concatenate([links[spoken[:, 0]], links[spoken[:, 1]][:, ::-1]]) @ [n, 1]
+    outgoing = np.ones((len(links), 2), dtype=bool) if sends is None else sends
+    said = np.concatenate([links[outgoing[:, 0]], links[outgoing[:, 1]][:, ::-1]]) @ [n, 1]
     on_graph = (row == col) | np.isin(col.astype(np.int64) * n + row, said) | (entries.data == 0)
     refuse(~on_graph, ", but these two agents are not linked; add the link or make the entry 0")
     weight = np.column_stack([B[links[:, 1], links[:, 0]], B[links[:, 0], links[:, 1]]])
-    for link, direction in np.argwhere((weight == 0) & spoken)[:1]:
-        speaker, receiver = links[link, direction], links[link, 1 - direction]
+    for link, direction in np.argwhere((weight == 0) & outgoing)[:1]:
+        sender, receiver = links[link, direction], links[link, 1 - direction]
         raise BadNetwork(
-            f"B[{receiver}, {speaker}] = 0, but agents {receiver} and {speaker} are linked; "
+            f"B[{receiver}, {sender}] = 0, but agents {receiver} and {sender} are linked; "
             "give the entry a positive weight or drop the link"
         )
-    lines, cure = ((1, "row"), (0, "column")), 'B must be doubly stochastic, as weights="paper" always is'
-    if speaks is not None:
-        lines, cure = ((0, "column"),), 'on directed links columns sum to 1, as with weights="push"'
+    lines, fix = ((1, "row"), (0, "column")), 'B must be doubly stochastic, as weights="paper" always is'
+    if sends is not None:
+        lines, fix = ((0, "column"),), 'on directed links columns sum to 1, as with weights="push"'
     for axis, line in lines:
         total = B.sum(axis=axis)
         for at in np.flatnonzero(np.abs(total - 1) > SUM_TOLERANCE)[:1]:
             raise BadNetwork(
-                f"{line} {at} of the weights sums to {total[at]:.12g}, not 1 within {SUM_TOLERANCE:g}; {cure}"
+                f"{line} {at} of the weights sums to {total[at]:.12g}, not 1 within {SUM_TOLERANCE:g}; {fix}"
             )
     return own, weight
 

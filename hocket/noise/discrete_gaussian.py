@@ -8,8 +8,14 @@ ends of a link have the same stream, and so draw the same numbers. How long a dr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from math import isqrt
+from typing import Any
+
+import numpy as np
+
+from hocket.noise.threefry import words
 
 BLOCK = 512
 """Bytes that are asked for at a time."""
@@ -38,6 +44,23 @@ class Bits:
         while (drawn := self.take(count)) >= limit:
             pass
         return drawn
+
+
+def bits_of(key: tuple[Any, Any], item: int) -> Bits:
+    """The bits of one link or agent under a key: from counters, so that they are the same in any order."""
+    places = np.arange(BLOCK // 8, dtype=np.uint32)  # two words of four bytes for each
+
+    def blocks() -> Iterator[bytes]:
+        for block in count():
+            first, second = words(
+                (np.asarray([key[0]]), np.asarray([key[1]])),
+                np.full(len(places), item, dtype=np.uint32),
+                places + np.uint32(block * len(places)),
+            )
+            yield np.stack([first, second], axis=1).astype("<u4").tobytes()
+
+    made = blocks()
+    return Bits(lambda size: next(made))
 
 
 def discrete_gaussians(bits: Bits, variances: Sequence[int]) -> list[int]:

@@ -18,7 +18,7 @@ from jaxtyping import Float, Shaped
 
 from hocket.errors import BadAlgorithm
 from hocket.problems import Objective, Polynomial, Quadratic
-from hocket.problems.objective import Known
+from hocket.problems.objective import KnownObjective
 from hocket.problems.objective_class import QUADRATIC, ObjectiveClass
 from hocket.problems.quadratic import quadratic_width, squares
 from hocket.rationals import is_exact
@@ -50,7 +50,7 @@ class Family(ABC):
         """The largest class of objectives that lies in its span, constants aside; None where none does."""
         return None
 
-    def onto(self, objective: Any, coefficients: Any) -> Known | None:
+    def onto(self, objective: Any, coefficients: Any) -> KnownObjective | None:
         """f + p as one function, which is cheaper than its parts; None where f is not known to be of p's kind."""
         return None
 
@@ -88,9 +88,9 @@ class PolynomialFamily(Family):
     def gradient(self, x: Any, coefficients: Any) -> Any:
         return Polynomial().gradient(x, coefficients.reshape(self.degree + 1, -1))
 
-    def onto(self, objective: Any, coefficients: Any) -> Known | None:
+    def onto(self, objective: Any, coefficients: Any) -> KnownObjective | None:
         # No subclass: its gradients may be others, of the same coefficients.
-        if not isinstance(objective, Known) or type(objective.objective) is not Polynomial:
+        if not isinstance(objective, KnownObjective) or type(objective.objective) is not Polynomial:
             return None
         noise = coefficients.reshape(self.degree + 1, -1)
         own: list[Any] = list(objective.data)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]

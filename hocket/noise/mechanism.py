@@ -24,7 +24,7 @@ class Mechanism:
     """σ: of one directed draw that is not kept for rounds to come (or, on objectives, of the only one)."""
     own_sd: float = 0.0
     """τ: of noise that an agent draws for itself, and that nothing cancels."""
-    anchor_sd: Float[np.ndarray, " links"] | None = None
+    persistent_sd: Float[np.ndarray, " links"] | None = None
     """σ_c: of one directed draw of pairwise noise that is kept over rounds, scaled as the gradient is; None without.
     It counts for a shift that is the same in every round, and never for a record: gradients of alternating sign see
     fresh noise alone."""

@@ -1,8 +1,8 @@
 """Noise of every round as whole numbers of a public grid, drawn without rounding.
 
-What a word hides is put on the same grid, so that their sum is exact and whatever floats do to a word is done to that
-sum. Both ends of a link draw the same numbers from bits that they share; a run in one place draws all of them on the
-host, before its first round, since no compiled code draws a discrete Gaussian.
+What a message hides is put on the same grid, so that their sum is exact: whatever floats do to a message is done to
+that sum. Both ends of a link draw the same numbers from bits that they share; a run in one place draws all of them on
+the host, before its first round, since no compiled code draws a discrete Gaussian.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from jaxtyping import Float
 
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
-from hocket.noise.deviations import values
-from hocket.noise.discrete_gaussian import Bits, discrete_gaussians
+from hocket.noise.discrete_gaussian import Bits, bits_of, discrete_gaussians
 from hocket.noise.draws import Gaussian, Paired
+from hocket.noise.stds import values
 from hocket.noise.stored_sum import FARTHEST, FINEST, RANGE, ROUNDING
 from hocket.noise.threefry import derive
-from hocket.noise.whole_draws import bits_of
 
 Numbers = Float[np.ndarray, " width"]
 MOST = 10_000_000

@@ -3,7 +3,7 @@
 A certificate of differential privacy is about numbers that are added exactly. Floats are not: in ∇f(v) + ∇p(v), each
 rounded by itself, the last bits can tell the true f from another. So coefficients are put on a public grid, record by
 record: a record that moves to another member takes the same whole numbers with it. Noise is drawn as whole numbers of
-the same grid, the sum is exact, and from then on nobody needs its parts: words are computed of f̂_j alone, and whatever
+the same grid, the sum is exact, and from then on nobody needs its parts: messages are computed of f̂_j alone, and what
 floats do to them is done to f̂_j.
 """
 
@@ -17,9 +17,9 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from hocket.errors import BadAlgorithm, BadProblem
-from hocket.noise.deviations import values
 from hocket.noise.discrete_gaussian import Bits, discrete_gaussians
 from hocket.noise.functions import Family
+from hocket.noise.stds import values
 
 Whole = Shaped[np.ndarray, " width"]
 """Python's own whole numbers, which cannot overflow, in units of the grid."""

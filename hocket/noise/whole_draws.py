@@ -6,21 +6,16 @@ use it, since all of it is in the sum that they descend (`StoredSum`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from itertools import count
 from typing import Any
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Float, Int
 
-from hocket.networks.neighbour_tables import NeighbourTables
 from hocket.networks.network import Network
-from hocket.noise.discrete_gaussian import Bits
-from hocket.noise.draws import Draw, Gaussian, Paired, When
+from hocket.noise.discrete_gaussian import bits_of
+from hocket.noise.draws import Draw, Gaussian, Paired
 from hocket.noise.stored_sum import StoredSum
-from hocket.noise.threefry import derive, words
+from hocket.noise.threefry import derive
 from hocket.problems.problem import Problem
 
 
@@ -51,26 +46,11 @@ class WholeOwn(Gaussian):
     stored: StoredSum = eqx.field(static=True, kw_only=True)
     dim: int = eqx.field(static=True, kw_only=True)
 
-    def settled(self, key: tuple[Any, Any], network: Network) -> DrawnOwn:
+    def settled(self, key: tuple[Any, Any], network: Network) -> Gaussian:
         stream = derive(key, self.label)
         rows = [self.stored.of_own(bits_of(stream, agent), self.dim) for agent in range(network.n)]
-        table = self.stored.values(np.array(rows, dtype=object))
-        return DrawnOwn(self.sigma, width=self.width, label=self.label, once=True, rows=table)
-
-
-class DrawnOwn(Gaussian):
-    """What agents have drawn for themselves, once."""
-
-    rows: Float[Any, "agents width"] = eqx.field(kw_only=True)
-
-    def raw(self, key: tuple[Any, Any], when: When, tables: NeighbourTables, dtype: Any) -> Any:
-        xp = self.rows.__array_namespace__()
-        return xp.broadcast_to(self.rows, (len(when.rounds), *self.rows.shape))
-
-    def among(self, links: Int[np.ndarray, " some"], agents: Int[np.ndarray, " few"]) -> DrawnOwn:
-        rows = np.asarray(self.rows)[agents]
-        rows[agents < 0] = 0
-        return replace(self, rows=rows)
+        table = self.stored.values(np.array(rows, dtype=object))[None]
+        return Gaussian(self.sigma, width=self.width, label=self.label, once=True, given=table)
 
 
 def stored_problem(
@@ -84,8 +64,8 @@ def stored_problem(
     total = np.zeros((problem.n, dealt.width), dtype=object)
     np.add.at(total, network.links[:, 1], gained)
     np.subtract.at(total, network.links[:, 0], gained)
-    if isinstance(own, DrawnOwn):
-        total = total + stored.units(own.rows)
+    if isinstance(own, Gaussian) and own.given is not None:
+        total = total + stored.units(own.given[0])
     for j in range(problem.n):
         found: tuple[Any, int] = problem.place(j)
         group, place = found
@@ -94,24 +74,3 @@ def stored_problem(
     objective, data = stored.family.function(stored.values(total), problem.dim)
     names = None if problem.names is None else list(problem.names)
     return Problem(objective, data, feasible=problem.feasible, dim=problem.dim, names=names)
-
-
-def bits_of(key: tuple[Any, Any], item: int) -> Bits:
-    """The bits of one link or agent under a key: from counters, so that they are the same in any order."""
-    pieces = _pieces(key, item)
-    return Bits(lambda size: b"".join(next(pieces) for _ in range(size // PIECE)))
-
-
-PIECE = 512
-"""Bytes made at a time: two words of four bytes for each of 64 counters."""
-
-
-def _pieces(key: tuple[Any, Any], item: int) -> Iterator[bytes]:
-    places = np.arange(PIECE // 8, dtype=np.uint32)
-    for block in count():
-        first, second = words(
-            (np.asarray([key[0]]), np.asarray([key[1]])),
-            np.full(len(places), item, dtype=np.uint32),
-            places + np.uint32(block * len(places)),
-        )
-        yield np.stack([first, second], axis=1).astype("<u4").tobytes()

@@ -1,27 +1,32 @@
-"""What insiders can learn: guarantees by theorem, witnesses, widths, estimates, attacks, and topologies that help."""
+"""What insiders can learn: guarantees by theorem, certificates, estimates, attacks, witnesses, topologies.
 
-from hocket.privacy.certificates import gdp
-from hocket.privacy.certificates.certificate import Certificate
-from hocket.privacy.certificates.certify import certify
-from hocket.privacy.certificates.edge_noise import EdgeNoise, optimise_links
-from hocket.privacy.certificates.planner import CertificatePlan, plan_certificate
-from hocket.privacy.estimate.joint import PlannedRun, joint_leakage
-from hocket.privacy.estimate.leakage import Leakage, leakage
-from hocket.privacy.estimate.model_class import KnownModel, Model
-from hocket.privacy.estimate.noise_plan import NoisePlan, plan_noise
-from hocket.privacy.estimate.rehearsal import models_of_run, rehearsed
-from hocket.privacy.estimate.worst_case import WorstLeakage, worst_leakage
-from hocket.privacy.estimate.worst_joint import worst_joint_leakage
-from hocket.privacy.sensitivity import least_squares_sensitivity
-from hocket.privacy.topology.coalitions import CoalitionSearch, search_coalitions
-from hocket.privacy.topology.guarantees import Exposure, Guarantees, exposure, guarantees
-from hocket.privacy.topology.planner import Repair, TopologyPlan, plan_topology, repair
-from hocket.privacy.verdict.audit import Audit, audit
+A question is asked of a network, an algorithm and an adversary (`questions`); every answer is typed, and made into text
+at its edge.
+"""
+
+from hocket.privacy.audit.audit import Audit, audit
+from hocket.privacy.coalitions import CoalitionSearch, search_coalitions
+from hocket.privacy.dp import gdp
+from hocket.privacy.dp.calibrate import CertificatePlan, plan_certificate
+from hocket.privacy.dp.certificate import Certificate
+from hocket.privacy.dp.certify import certify
+from hocket.privacy.dp.edge_noise import EdgeNoise, optimise_links
+from hocket.privacy.dp.sensitivity import least_squares_sensitivity
+from hocket.privacy.graph.guarantees import Exposure, Guarantees, exposure, guarantees
+from hocket.privacy.graph.planner import Repair, TopologyPlan, plan_topology, repair
+from hocket.privacy.leakage.dry_run import models_of_run, simulated
+from hocket.privacy.leakage.estimate import Leakage
+from hocket.privacy.leakage.leakage import PlannedRun, joint_leakage, leakage
+from hocket.privacy.leakage.model_class import KnownModel, Model
+from hocket.privacy.leakage.noise_plan import NoisePlan, plan_noise
+from hocket.privacy.leakage.worst import WorstLeakage, worst_joint_leakage, worst_leakage
+from hocket.privacy.questions import Adversary, Horizon, Neighbouring, NoiseSpec, Objectives
 from hocket.privacy.witness.ambiguity import Ambiguity, Interval, ambiguity
 from hocket.privacy.witness.linear_programme import Knowledge
 from hocket.privacy.witness.witness import Witness, witness
 
 __all__ = [
+    "Adversary",
     "Ambiguity",
     "Audit",
     "Certificate",
@@ -30,12 +35,16 @@ __all__ = [
     "EdgeNoise",
     "Exposure",
     "Guarantees",
+    "Horizon",
     "Interval",
     "Knowledge",
     "KnownModel",
     "Leakage",
     "Model",
+    "Neighbouring",
     "NoisePlan",
+    "NoiseSpec",
+    "Objectives",
     "PlannedRun",
     "Repair",
     "TopologyPlan",
@@ -55,9 +64,9 @@ __all__ = [
     "plan_certificate",
     "plan_noise",
     "plan_topology",
-    "rehearsed",
     "repair",
     "search_coalitions",
+    "simulated",
     "witness",
     "worst_joint_leakage",
     "worst_leakage",

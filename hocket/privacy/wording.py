@@ -1,9 +1,11 @@
-"""Agents and links in words, the same in every verdict and every error."""
+"""Agents, links and uncertainties in words, the same in every verdict and every error; and typed remarks."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
 
 SHOWN = 8
 """Agents named before the rest are only counted."""
@@ -49,21 +51,6 @@ def listed(agents: Collection[int], labels: Sequence[object] | None) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def renamed(text: str, labels: Sequence[object] | None) -> str:
-    """Words about agents by number, with their names in place of the numbers where they have some.
-
-    >>> renamed("agents 0 and 2 hear agent 1", ["Aalst", "Bruges", "Ghent"])
-    'Aalst and Ghent hear Bruges'
-    """
-    if labels is None:
-        return text
-
-    def name(found: re.Match[str]) -> str:
-        return re.sub(r"\d+", lambda one: str(labels[int(one.group())]), found.group(1))
-
-    return re.sub(r"\bagents? (\d+(?:, \d+)*(?: and \d+(?! more))?)", name, text)
-
-
 def counted(number: int, noun: str) -> str:
     """A number of things.
 
@@ -102,6 +89,57 @@ def linked(links: Iterable[tuple[int, int]], labels: Sequence[object] | None = N
     return ", ".join(f"{labels[i]} to {labels[j]}" for i, j in links)
 
 
+@dataclass(frozen=True, init=False)
+class Said:
+    """A typed remark: which sentence of a table, and what it is about. Decisions look at `what`; text is made at the
+    edge, agents by name where they have one.
+
+    >>> class Table(Enum):
+    ...     RECEIVED = "the messages of {who:agents} on {links:link} were received"
+    >>> str(Said(Table.RECEIVED, who=(0, 2), links=3))
+    'the messages of agents 0 and 2 on 3 links were received'
+    """
+
+    what: Enum
+    """The sentence, as a template: `agents` and `set` are formats for agents, `links` for links, and a noun counts."""
+    about: Mapping[str, Any]
+
+    def __init__(self, what: Enum, **about: Any):
+        object.__setattr__(self, "what", what)
+        object.__setattr__(self, "about", about)
+
+    def in_words(self, labels: Sequence[object] | None = None) -> str:
+        """The sentence without its full stop."""
+        shown = {name: _Shown(value, labels) for name, value in self.about.items()}
+        return str(self.what.value).format(**shown)
+
+    def __str__(self) -> str:
+        return self.in_words()
+
+    def to_json(self) -> str:
+        """In words."""
+        return self.in_words()
+
+
+@dataclass(frozen=True)
+class _Shown:
+    value: Any
+    labels: Sequence[object] | None
+
+    def __format__(self, how: str) -> str:
+        value = self.value
+        if isinstance(value, Said):
+            return value.in_words(self.labels)
+        if how in ("agents", "set", "links"):
+            return {"agents": listed, "set": grouped, "links": linked}[how](value, self.labels)
+        return counted(value, how) if how.isalpha() and len(how) > 1 else format(value, how)
+
+
+def rendered(remarks: Iterable[Said], labels: Sequence[object] | None = None, joint: str = " and ") -> str:
+    """Several remarks in one sentence."""
+    return joint.join(one.in_words(labels) for one in remarks)
+
+
 SUPPOSED = 1.0
 """The size of a gradient's coordinates where nobody says what it is."""
 
@@ -123,21 +161,24 @@ def share(number: float, size: float) -> str:
 
 
 def known(sd: float, size: float = SUPPOSED) -> str:
-    """How well a number is known to whoever is off by `sd`, where such numbers are of this size.
+    """How far off an estimate with this deviation is, where what it estimates is of this size.
 
-    >>> known(0.0), known(0.11), known(0.11, 0.1), known(0.7, 10.0)
-    ('known exactly', 'known to 11 %', 'as good as unknown', 'known to 7 %')
+    >>> known(0.0), known(0.11), known(0.7, 10.0), known(0.9999)
+    ('known exactly', 'relative error 0.11', 'relative error 0.07', 'relative error 0.999')
+    >>> known(0.11, 0.1)
+    'error as large as the gradient'
     """
     if sd == 0:
         return "known exactly"
-    return "as good as unknown" if sd >= size else f"known to {share(sd, size)}"
+    error = min(float(f"{sd / size:.2g}"), 0.999)
+    return "error as large as the gradient" if sd >= size else f"relative error {error:g}"
 
 
 def judged(sd: float, size: float = SUPPOSED) -> str:
     """An uncertainty as people can judge it: no ± is printed but beside what it means for a gradient of this size.
 
-    >>> judged(0.0), judged(0.11), judged(2.5), judged(0.022, 3.3)
-    ('known exactly', '±0.11, known to 11 %', '±2.5, as good as unknown', '±0.022, known to 0.67 %')
+    >>> judged(0.0), judged(0.11), judged(0.022, 3.3)
+    ('known exactly', '±0.11, relative error 0.11', '±0.022, relative error 0.0067')
     """
     return known(sd, size) if sd == 0 else f"±{sd:.3g}, {known(sd, size)}"
 

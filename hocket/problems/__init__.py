@@ -11,7 +11,7 @@ from hocket.problems.quadratic import Quadratic
 from hocket.problems.regression import LeastSquares, Logistic
 
 if TYPE_CHECKING:
-    from hocket.problems.adapters import from_decent_bench, from_disropt
+    from hocket.problems.decent_bench import from_decent_bench
 
 __all__ = [
     "L1",
@@ -29,14 +29,12 @@ __all__ = [
     "Samples",
     "WeightedSum",
     "from_decent_bench",
-    "from_disropt",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    # Adapters make problems, which import this package.
-    if name not in ("from_decent_bench", "from_disropt"):
+    if name != "from_decent_bench":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from hocket.problems import adapters
+    from hocket.problems.decent_bench import from_decent_bench  # which imports this package
 
-    return getattr(adapters, name)
+    return from_decent_bench

@@ -40,7 +40,7 @@ def check_declared(
     with jax.enable_x64(True):
         ends = np.stack([np.asarray(feasible.project(jnp.asarray(row))) for row in rng.normal(size=(2, dim))])
         for group in groups:
-            for place in {0, group.size - 1}:
+            for place in {0, len(group.members) - 1}:
                 data = jax.tree.map(jnp.asarray, group.data_of(place))
                 gradients = jax.vmap(lambda x, g=group, d=data: g.objective.gradient(x, d))
                 if why := _contradicted(gradients, ends, degree, separable=said.kind == "polynomial"):

@@ -24,7 +24,7 @@ Name = Callable[[int], str]
 """What to call an agent in an error."""
 
 
-class Known(NamedTuple):
+class KnownObjective(NamedTuple):
     """One agent's objective, known as a whole and not by its gradients alone; called, it gives these."""
 
     objective: Objective

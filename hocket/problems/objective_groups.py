@@ -28,10 +28,6 @@ class Group(eqx.Module):
     data: PyTree
     members: Int[Any, " size"]
 
-    @property
-    def size(self) -> int:
-        return len(self.members)
-
     def data_of(self, place: int) -> PyTree:
         """The data of the member at this place."""
         return jax.tree.map(lambda leaf: leaf[place], self.data)

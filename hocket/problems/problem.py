@@ -106,7 +106,7 @@ class Problem(eqx.Module):
     @property
     def n(self) -> int:
         """How many agents there are."""
-        return sum(group.size for group in self.groups)
+        return sum(len(group.members) for group in self.groups)
 
     def name(self, j: int) -> str:
         """What errors and reports call agent j."""
@@ -155,7 +155,7 @@ class Problem(eqx.Module):
         if len(parts) == 1:
             objective, data = parts[0], entries[0]
         else:
-            shares = np.array([group.size / self.n for group in self.groups])
+            shares = np.array([len(group.members) / self.n for group in self.groups])
             objective, data = WeightedSum(parts), (shares, entries)
         if self.penalty is not None:
             objective = Penalised(objective, self.penalty)
@@ -305,7 +305,7 @@ def _compiled(objective: Any, method: str, x: Any, data: PyTree) -> Any:
 
 def _group_total(group: Group, x: Any) -> Any:
     if not jax.tree.leaves(group.data):
-        return group.size * group.objective.value(x, group.data)
+        return len(group.members) * group.objective.value(x, group.data)
     return jax.vmap(group.objective.value, in_axes=(None, 0))(x, group.data).sum()
 
 

@@ -15,20 +15,20 @@ from hocket.networks.network import Network
 from hocket.privacy import Guarantees, Leakage, Repair
 from hocket.privacy.wording import SUPPOSED, counted, grouped, known, listed, sentence
 from hocket.report.graph_drawing import GraphDrawing, draw_graph
-from hocket.report.legend import legend_of, visible
-from hocket.report.page import digest, render, together
+from hocket.report.page import document, together
 from hocket.report.tables import Table, plain
 
 ALGORITHMS = {key: BY_KEY[key].in_words or BY_KEY[key].label for key in COMPARED if BY_KEY[key].analysed}
 """What the page judges a coalition under."""
 SUMS = "totals"
-"""Stands for an algorithm whose agents say nothing but totals."""
+"""Stands for an algorithm whose agents send nothing but secure sums."""
 OTHER = "other"
 """Stands for an algorithm of which nothing follows from sets of agents alone."""
 BESIDE = 950
 """Width of a drawing up to which the words stand beside it rather than below."""
 LINKS_IN_FULL = 6
 """Links per agent up to which each is drawn in full colour."""
+SCRIPTS = ("copy.js", "sort.js", "sets.js", "words.js", "audit.js")
 NAME_LENGTH = 16
 """Letters of a name that fit under an agent; the whole is in its tooltip."""
 
@@ -78,20 +78,13 @@ class AuditPage:
 
 
 def audit_page(page: AuditPage) -> str:
-    """The page as one HTML file that loads nothing from elsewhere.
-    For whoever must sign off on a topology, or wants to see what a coalition would learn.
-    """
-    parts = filled(page)
-    # The legend is about what stands on the page, so the page is laid out before it.
-    parts["legend"] = legend_of(visible(render("audit/page.html", **parts)))
-    return render("audit/page.html", **parts)
+    """The page as one HTML file that loads nothing from elsewhere."""
+    return document("audit.html", script=together(*SCRIPTS), **filled(page))
 
 
-def filled(page: AuditPage, *, more_style: str = "", more_script: str = "") -> dict[str, Any]:
-    """Everything that the page's template asks for; a page that does more than this one brings style and script."""
+def filled(page: AuditPage) -> dict[str, Any]:
+    """Everything that the page's template asks for, but for style and script."""
     network = page.network
-    style = together("base.css", "graph.css", "audit/style.css") + more_style
-    script = together("copy.js", "sort.js", "audit/sets.js", "audit/words.js", "audit/page.js") + more_script
     return {
         **graph_parts(network),
         "page": page,
@@ -101,17 +94,12 @@ def filled(page: AuditPage, *, more_style: str = "", more_script: str = "") -> d
         if SUMS in page.algorithms
         else "function sharing (Theorem 2)",
         "part": "contribution" if SUMS in page.algorithms else "objective",
-        "legend": (),
         "presets": _presets(page),
         "repair": "" if page.repair is None else sentence(page.repair.in_words(network.labels)),
         "added": page.repair.added if page.repair else (),
         "guarantees": [guarantee_row(network, one) for one in page.guarantees],
         "tables": [*page.tables, *([_leakage_table(page)] if page.leakage else [])],
         "data": script_data(page),
-        "style": style,
-        "style_hash": digest(style),
-        "script": script,
-        "script_hash": digest(script),
     }
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hocket.privacy import Audit
-from hocket.privacy.verdict.findings import Finding
+from hocket.privacy.audit import text
+from hocket.privacy.audit.findings import Finding
 from hocket.privacy.wording import judged, listed
 from hocket.report.tables import Table
 
@@ -14,7 +15,7 @@ MOST = 6
 
 
 def readable_rows(audit: Audit) -> Table:
-    """Of one algorithm a row per member, whoever is known best first; of several, a row for each."""
+    """Of one algorithm a row per member, the most exposed first; of several, a row for each."""
     labels = {one.label for one in audit.findings}
     return _by_member(audit) if len(labels) == 1 else _by_algorithm(audit)
 
@@ -25,7 +26,7 @@ def _by_algorithm(audit: Audit) -> Table:
         (one.label, _listed(audit, one.coalition), _best_known(audit, one), _basis(one)) for one in alone
     )
     return Table(
-        ("under", "to the coalition", "whoever is known best", "says"),
+        ("under", "to the coalition", "most exposed", "by"),
         rows[:MOST],
         caption="Who is known how well, by algorithm",
     )
@@ -41,8 +42,8 @@ def _best_known(audit: Audit, one: Finding) -> str:
 
 def _basis(one: Finding) -> str:
     if one.basis == "theorem":
-        return "a theorem" + (", on a condition" if one.claim.supposing else "")
-    return "an estimate" + (", with a caveat" if one.option.stands_for.effective().open_anyway else "")
+        return "a theorem" + (", on a condition" if one.claim.assumed else "")
+    return "an estimate" + (", with a caveat" if one.option.kind.open_anyway else "")
 
 
 def _by_member(audit: Audit) -> Table:
@@ -55,18 +56,18 @@ def _by_member(audit: Audit) -> Table:
         rest = len(agents) - len(shown)
         rows.append((f"and {rest} more", "no better than these", *[""] * (len(rows[0]) - 2)))
     them = _listed(audit, alone.coalition)
-    head = ("whose gradient", f"to {them} alone", "with a tap on all words", "in time")
+    head = ("whose gradient", f"to {them} alone", "to an eavesdropper on all links", "in time")
     if audit.measured:
         head = (*head, "attacked in this run")
     return Table(head, tuple(rows), caption=f"Who is known how well, under {alone.label}, by {_basis(alone)}")
 
 
 def _row(audit: Audit, alone: Finding, tapped: Finding, agent: int) -> tuple[str, ...]:
-    with_tap = "is one of those who listen"
+    with_tap = "is one of those who collude"
     if agent not in tapped.coalition:
         to = "" if tapped.coalition == alone.coalition else f"to {_listed(audit, tapped.coalition)}: "
-        with_tap = to + tapped.fate(agent)
-    row = (_listed(audit, [agent]), alone.fate(agent), with_tap, alone.in_time(agent))
+        with_tap = to + text.fate(tapped, agent)
+    row = (_listed(audit, [agent]), text.fate(alone, agent), with_tap, text.in_time(alone, agent))
     return (*row, _attacked(audit, agent)) if audit.measured else row
 
 
@@ -78,10 +79,12 @@ def _attacked(audit: Audit, agent: int) -> str:
         return "in sums with others only" if agent in targets else "is one of those who attack"
     best = min(aimed, key=lambda one: float("inf") if one.error is None else one.error)
     if best.surprising:
-        return f"{best.attack.name} attack: of no use, since what it supposes is not so"
+        return f"{best.attack.name} attack: of no use, since what it assumes is not so"
     if best.attack.estimate is None:
         return f"{best.attack.name} attack: nothing found"
-    how = best.known or ("known exactly" if best.attack.exact else f"±{best.attack.typical_sd:.3g} foretold")
+    how = text.how_known(best) or (
+        "known exactly" if best.attack.exact else f"±{best.attack.typical_sd:.3g} predicted"
+    )
     return f"{best.attack.name} attack: {how}"
 
 
@@ -91,7 +94,9 @@ def attack_rows(audit: Audit) -> Table | None:
         return None
     together: dict[tuple[str, str], list[str]] = {}
     for one in audit.tried:  # those that do not apply for the same reason share a row
-        together.setdefault((one.result(audit.network.labels), one.predicted), []).append(one.name)
+        together.setdefault((text.result(one, audit.network.labels), text.predicted(one)), []).append(
+            one.name
+        )
     rows = tuple((", ".join(names), *said) for said, names in together.items())
     return Table(("attack", "came to", "predicted, and true"), rows, caption="Every attack tried on this run")
 

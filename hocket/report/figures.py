@@ -1,8 +1,8 @@
-"""Figures: how fast runs converge, legible in print, in black and white, and to the colour-blind."""
+"""The look of figures: legible in print, in black and white, and to the colour-blind; the same in files and pages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from io import BytesIO, StringIO
@@ -10,12 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int
-
-from hocket.report.tables import plain
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 INK = "#1b1e23"
@@ -40,21 +36,6 @@ LOOK = {
     "legend.frameon": False,
     "svg.fonttype": "path",  # letters become outlines: the figure looks the same on every machine
 }
-LARGEST = 307
-"""The power of ten at which axes end, whatever a run that diverges has reached: the next is no float64."""
-DEPTH = 1e-12
-"""A curve that falls below this part of the largest value leaves the figure: the rest is near rounding."""
-
-
-@dataclass(frozen=True)
-class Curve:
-    """The measurements of one algorithm, over one run or over many."""
-
-    label: str
-    rounds: Int[np.ndarray, " points"]
-    """Completed rounds at each point."""
-    gap: Float[np.ndarray, "runs points"]
-    disagreement: Float[np.ndarray, "runs points"]
 
 
 @dataclass(frozen=True)
@@ -86,11 +67,6 @@ class Drawing:
         return body
 
 
-def convergence(curves: Sequence[Curve]) -> Drawing:
-    """Gap and disagreement against rounds, both axes logarithmic; median and 10 to 90 % band over runs."""
-    return drawn(lambda figure: _lay_out(figure, curves), size=(9.6, 4.5), alt=_describe(curves))
-
-
 def drawn(lay_out: Callable[[Figure], None], *, size: tuple[float, float], alt: str) -> Drawing:
     """A figure of the house style, laid out by a function, in inches; the same numbers give the same bytes."""
     from matplotlib import rc_context
@@ -118,92 +94,8 @@ def drawn(lay_out: Callable[[Figure], None], *, size: tuple[float, float], alt: 
     return Drawing(file.getvalue(), alt, paint)
 
 
-def _lay_out(figure: Figure, curves: Sequence[Curve]) -> None:
-    left, right = figure.subplots(1, 2, sharex=True)
-    _panel(left, curves, "gap", "Gap to the optimum", r"$\max_j\ f(x_j) - f^*$   (units of the objective)")
-    _panel(right, curves, "disagreement", "Disagreement", r"$\max_j\ \|x_j - \bar{x}\|$   (units of x)")
-    runs = max(len(curve.gap) for curve in curves)
-    if len(curves) > 1:
-        figure.legend(
-            *left.get_legend_handles_labels(),
-            loc="outside lower center",
-            ncols=len(curves),
-            handlelength=3.4,
-            title=f"median and 10–90 % band of {runs} runs" if runs > 1 else None,
-            title_fontsize=9,
-        )
-
-
-def _panel(axes: Axes, curves: Sequence[Curve], what: str, title: str, label: str) -> None:
-    axes.set_title(title, loc="left", fontweight="bold", fontsize=11)
-    axes.set_xlabel(r"round $k$   ($x_1$ is the start)")
-    axes.set_ylabel(label)
-    values = np.concatenate([getattr(curve, what).ravel() for curve in curves])
-    values = values[np.isfinite(values)]
-    positive = values[values > 0]
-    if not positive.size:
-        axes.text(
-            0.5, 0.5, "zero throughout" if values.size else "not known", transform=axes.transAxes, ha="center"
-        )
-        axes.set_yticks([])
-        return
-    floor, ceiling = _decades(positive)
-    axes.set(xscale="log", yscale="log", ylim=(floor, ceiling))
-    for place, curve in enumerate(curves):
-        _draw(axes, curve, what, place, among=len(curves), floor=floor)
-    axes.grid(True, which="major", color=INK, alpha=0.12, linewidth=0.6)
-    axes.minorticks_off()
-    hidden = f"below {plain(floor)}" if (positive < floor).any() else "zero" if (values <= 0).any() else None
-    if hidden:
-        axes.text(0.02, 0.03, f"{hidden} not drawn", transform=axes.transAxes, fontsize=8.5, style="italic")
-
-
-def _draw(axes: Axes, curve: Curve, what: str, place: int, *, among: int, floor: float) -> None:
-    low, middle, high = _band(getattr(curve, what))
-    colour, line, marker = STYLES[place % len(STYLES)]
-    k = curve.rounds + 1  # after k rounds stands x_{k+1}
-    if len(curve.gap) > 1:
-        axes.fill_between(k, np.maximum(low, floor / 10), high, color=colour, alpha=0.16, linewidth=0)
-    axes.plot(
-        k,
-        np.where(middle > 0, middle, np.nan),  # zero has no place on a logarithmic axis
-        color=colour,
-        linestyle=line,
-        linewidth=1.6,
-        marker=marker if among > 1 else None,
-        markevery=marked_points(k, offset=place / among),
-        markersize=5,
-        markerfacecolor="none" if place % 2 else colour,
-        label=curve.label,
-    )
-
-
-def _decades(positive: np.ndarray) -> tuple[float, float]:
-    """Powers of ten around the values, no farther down than DEPTH, with some air above."""
-    highest = np.ceil(np.log10(positive.max()))
-    lowest = np.floor(np.log10(max(positive.min(), positive.max() * DEPTH)))
-    return 10.0**lowest, 2 * 10.0 ** min(max(highest, lowest + 1), LARGEST)
-
-
-def _band(values: Float[np.ndarray, "runs points"]) -> Float[np.ndarray, "three points"]:
-    finite = np.where(np.isfinite(values), values, np.nan)
-    known = ~np.isnan(finite).all(axis=0)
-    band = np.full((3, values.shape[1]), np.nan)
-    band[:, known] = np.nanquantile(finite[:, known], (0.1, 0.5, 0.9), axis=0)
-    return band
-
-
 def marked_points(x: np.ndarray, *, offset: float, count: int = 9) -> list[int]:
     """Points for markers, evenly spread on a logarithmic axis; curves that run together take turns."""
     place = np.log(x / x[0])
     wanted = (np.arange(count) + offset) / count * place[-1]
     return sorted(set(np.abs(place[:, None] - wanted).argmin(axis=0).tolist()))
-
-
-def _describe(curves: Sequence[Curve]) -> str:
-    ends = [
-        f"{curve.label} from {plain(np.median(curve.gap[:, 0]))} to {plain(np.median(curve.gap[:, -1]))}"
-        for curve in curves
-    ]
-    plots = "Two plots against rounds, gap and disagreement, all axes logarithmic."
-    return f"{plots} The gap goes, for {'; for '.join(ends)}."

@@ -9,12 +9,11 @@ from pathlib import Path
 from hocket.files import csv_text
 from hocket.privacy import Audit
 from hocket.privacy.wording import counted, sentence
+from hocket.report.convergence import convergence
 from hocket.report.exposure import exposed
-from hocket.report.figures import Curve, convergence
-from hocket.report.page import Card, Page
-from hocket.report.tables import assumption_table, over, plain, result_table, settings_table, spoken
-from hocket.runs.at_home import history_stays
-from hocket.runs.run import Ending, Run
+from hocket.report.page import AnswerCard, Page
+from hocket.report.tables import assumption_table, label_of, over, plain, result_table, settings_table
+from hocket.runs.run import Ending, Run, history_stays
 from hocket.runs.theorems import Claim
 
 MUCH = 100
@@ -22,38 +21,38 @@ MUCH = 100
 PAGE = "report.html"
 
 
-def convergence_card(run: Run) -> Card:
+def convergence_card(run: Run) -> AnswerCard:
     """Whether a run came near the optimum, as far as that is known."""
     question, ending = "Did it converge?", run.outcome.ending
     apart = f"No agent is farther than {plain(run.disagreement)} from the mean of all."
     if ending is Ending.DIVERGED:
         why = sentence(run.outcome.detail or "a state is no longer finite")
-        return Card(question, f"no: diverged at round {run.outcome.round:,}", "exposed", (why,))
+        return AnswerCard(question, f"no: diverged at round {run.outcome.round:,}", "exposed", (why,))
     first = float(run.history["gap"][0])
     if math.isnan(run.gap):
         loss = run.history["loss"]
-        fell = f"The optimum is not known; the sum of the objectives went from {plain(loss[0])} to {plain(loss[-1])}."
-        return Card(question, f"not known, after {run.rounds:,} rounds", "open", (fell, apart))
+        fell = f"The optimum is not known; the loss went from {plain(loss[0])} to {plain(loss[-1])}."
+        return AnswerCard(question, f"not known, after {counted(run.rounds, 'round')}", "open", (fell, apart))
     fell = f"The gap to the optimum went from {plain(first)} to {plain(run.gap)}{over(run)}."
     if ending is Ending.CONVERGED:
-        return Card(
+        return AnswerCard(
             question, f"yes, at round {run.outcome.round:,}: {run.outcome.detail}", "holds", (fell, apart)
         )
     verdict = f"gap {plain(run.gap)} after {run.rounds:,} rounds"
-    return Card(question, verdict, "holds" if run.gap * MUCH <= first else "open", (fell, apart))
+    return AnswerCard(question, verdict, "holds" if run.gap * MUCH <= first else "open", (fell, apart))
 
 
-def theorem_card(claim: Claim) -> Card:
+def theorem_card(claim: Claim) -> AnswerCard:
     """Which theorem covers a run, and what stands in the way of one."""
     question = "Which theorem applies?"
     if claim.theorem is None:
-        return Card(question, "none", "open", (sentence(claim.statement),))
+        return AnswerCard(question, "none", "open", (sentence(claim.statement),))
     words = sentence(claim.statement.removeprefix(f"{claim.theorem}: "))
     unknown = [part for part in claim.assumptions if part.holds is None]
     if not unknown:
-        return Card(question, claim.theorem, "holds", (words,))
+        return AnswerCard(question, claim.theorem, "holds", (words,))
     conditions = counted(len(unknown), "condition")
-    return Card(question, f"{claim.theorem}, on {conditions} that nobody has checked", "open", (words,))
+    return AnswerCard(question, f"{claim.theorem}, on {conditions} that nobody has checked", "open", (words,))
 
 
 def write_report(
@@ -70,10 +69,8 @@ def write_report(
     `commands` repeat the run, `found` is its audit or why there is none, `audit_command` asks for a page of it.
     """
     write_metrics(run, folder / "metrics.csv")
-    name, history, settings = spoken(run.settings["algorithm"]["name"]), run.history, run.settings
-    drawing = convergence(
-        [Curve(name, history["round"], history["gap"][None], history["disagreement"][None])]
-    )
+    name, history, settings = label_of(run.settings["algorithm"]["name"]), run.history, run.settings
+    drawing = convergence({name: history})
     drawing.save(folder, "convergence")
     card, exposure = exposed(found, audit_command, run.rounds)
     page = Page(
@@ -90,8 +87,8 @@ def write_report(
         tables=[result_table(run)],
         details=[assumption_table(run.claim), settings_table(settings)],
         figure=drawing,
-        caption="Left, how far the worst agent is from the optimum of all objectives together; right, how "
-        "far agents still differ. All axes are logarithmic.",
+        caption="Left, how far the worst agent is from the optimum of all objectives together, or where that is not "
+        "known the loss; right, how far agents still differ. All axes are logarithmic.",
         exposure=exposure,
         configuration=configuration,
         commands=commands,
@@ -128,6 +125,6 @@ def in_words(run: Run) -> list[str]:
     )
     stopped = ", where the tolerance was met" if run.outcome.ending is Ending.CONVERGED else ""
     return [
-        f"{agents} agents on {network}, after {run.rounds:,} rounds{stopped}: {gap}, and no agent is farther "
+        f"{agents} agents on {network}, after {counted(run.rounds, 'round')}{stopped}: {gap}, and no agent is farther "
         f"than {plain(run.disagreement)} from their mean."
     ]

@@ -1,11 +1,7 @@
-"""One page that holds a whole report: a single HTML file that needs nothing else, on screen and in print.
-
-Beside it lies what it says, as JSON, from which `hocket report` writes the page anew.
-"""
+"""One page that holds a whole report: a single HTML file that needs nothing else, on screen and in print."""
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from base64 import b64encode
 from collections.abc import Sequence
@@ -17,20 +13,22 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hocket import __version__
-from hocket.errors import BadInput
-from hocket.files import read_bytes
 from hocket.report.figures import Drawing
-from hocket.report.legend import Term
 from hocket.report.tables import Table
 
-HERE = "hocket.report"
-MOST_JSON = 100_000_000
-"""Bytes of what a page says, its figures among it."""
+PAGES = "hocket.report.pages"
 
 
-def render(name: str, package: str = HERE, **values: Any) -> str:
+def render(name: str, package: str = PAGES, **values: Any) -> str:
     """A template, filled; one of another package may build upon those of this one."""
     return _environment(package).get_template(name).render(version=__version__, **values)
+
+
+def document(name: str, package: str = PAGES, *, style: str = "", script: str = "", **values: Any) -> str:
+    """A whole page, in the look of all pages, with the `style` and the `script` that it brings."""
+    style = together("style.css") + style
+    hashes = {"style_hash": digest(style), "script_hash": digest(script)}
+    return render(name, package, style=style, script=script, **hashes, **values)
 
 
 @cache
@@ -39,7 +37,7 @@ def _environment(package: str) -> Any:
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=ChoiceLoader([PackageLoader(one, "") for one in dict.fromkeys((package, HERE))]),
+        loader=ChoiceLoader([PackageLoader(one, "") for one in dict.fromkeys((package, PAGES))]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -61,7 +59,7 @@ def whole_numbers(text: str) -> str:
     return re.sub(r"(?<=\de)-(?=\d)", "\N{NON-BREAKING HYPHEN}", text)
 
 
-def together(*names: str, package: str = HERE) -> str:
+def together(*names: str, package: str = PAGES) -> str:
     """Style sheets or scripts of a package, one after the other, as they are."""
     return "\n".join(files(package).joinpath(name).read_text(encoding="utf-8") for name in names)
 
@@ -76,7 +74,7 @@ Tone = Literal["holds", "open", "exposed"]
 
 
 @dataclass(frozen=True)
-class Card:
+class AnswerCard:
     """A question that every reader has, answered in a few words, and why."""
 
     question: str
@@ -100,36 +98,28 @@ class Figure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exposure:
-    """Who could learn what, as an audit found it."""
-
-    words: Sequence[str]
-    graph: Figure | None = None
-    figure: Figure | None = None
-    tables: Sequence[Table] = ()
-    statement: Sequence[str] = ()
-    """What the audit covers and what it does not."""
-    legend: Sequence[Term] = ()
-    """What its words mean."""
-    command: str = ""
-    """What to type for the audit page of the same network."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    """A part of a chapter, under a heading."""
+class PageSection:
+    """A part of a page, under a heading."""
 
     title: str
     words: Sequence[str] = ()
-    figures: Sequence[Figure] = ()
+    graph: Figure | None = None
+    """Stands beside the words."""
     tables: Sequence[Table] = ()
     notes: Sequence[str] = ()
     """How to read the tables."""
     details: Sequence[Table] = ()
     """Tables that few will open."""
+    figures: Sequence[Figure] = ()
+    statement: Sequence[str] = ()
+    """What an audit covers and what it does not."""
+    glossary: bool = False
+    """Whether the words of audits are explained."""
+    command: str = ""
+    """What to type for the audit page of the same network."""
 
     @property
-    def anchor(self) -> str:
+    def id(self) -> str:
         """What links on the page call it."""
         return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
 
@@ -142,8 +132,8 @@ class Chapter:
     facts: Sequence[str] = ()
     summary: Sequence[str] = ()
     """Paragraphs in plain words; the first is the answer."""
-    cards: Sequence[Card] = ()
-    sections: Sequence[Section] = ()
+    cards: Sequence[AnswerCard] = ()
+    sections: Sequence[PageSection] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +150,7 @@ class Page:
     """TOML."""
     facts: Sequence[str] = ()
     """What was run, in a few words each."""
-    cards: Sequence[Card] = ()
+    cards: Sequence[AnswerCard] = ()
     figure: Drawing | None = None
     caption: str = ""
     """What the figure shows."""
@@ -168,44 +158,30 @@ class Page:
     """Further figures."""
     notes: Sequence[str] = ()
     """How to read the tables."""
-    exposure: Exposure | None = None
+    exposure: PageSection | None = None
+    """Who could learn what."""
     details: Sequence[Table] = ()
     """Tables that few will open."""
     opening: Chapter | None = None
     """What is told first."""
 
     @property
-    def pictures(self) -> list[Figure]:
-        """All figures, the most important first."""
+    def sections(self) -> list[PageSection]:
+        """Figures, results, and who could learn what."""
         first = [] if self.figure is None else [Figure.of(self.figure, self.caption)]
-        return [*first, *self.figures]
+        pictures = [*first, *self.figures]
+        results = PageSection(title="Results", tables=self.tables, notes=self.notes, details=self.details)
+        return [
+            *([PageSection(title="Figures", figures=pictures)] if pictures else []),
+            results,
+            *([self.exposure] if self.exposure is not None else []),
+        ]
 
     def html(self) -> str:
         """The page as text."""
-        script = together("copy.js", "sort.js")
-        style = together("base.css", "graph.css", "page.css")
-        return render("page.html", page=self, style=style, script=script, script_hash=digest(script))
+        return document("report.html", page=self, script=together("copy.js", "sort.js"))
 
     def save(self, path: Path) -> Path:
-        """Write the page, and what it says beside it."""
-        # Its first figure as it stands on the page.
-        plain = dataclasses.replace(self, figure=None, caption="", figures=self.pictures)
-        path.with_suffix(".json").write_bytes(_adapter().dump_json(plain, indent=1))
+        """Write the page; returns where it lies."""
         path.write_text(self.html(), encoding="utf-8")
         return path
-
-    @staticmethod
-    def load(path: Path) -> Page:
-        """What a page says, from the JSON beside it."""
-        try:
-            return _adapter().validate_json(read_bytes(path.with_suffix(".json"), MOST_JSON))
-        except ValueError as error:
-            raise BadInput(
-                f"{path.with_suffix('.json')} cannot be read: {str(error).splitlines()[0]}; run it again"
-            ) from error
-
-
-def _adapter():
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(Page)

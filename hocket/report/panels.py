@@ -25,7 +25,7 @@ MARKED = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class PlotLine:
     """A median over runs, and the band around it."""
 
     label: str
@@ -40,11 +40,13 @@ class Line:
     """Thick and filled, or thin and hollow: tells two levels of one kind apart without colour."""
 
     @staticmethod
-    def over_runs(label: str, x: Any, values: Float[np.ndarray, "runs points"], **look: Any) -> Line:
+    def over_runs(label: str, x: Any, values: Float[np.ndarray, "runs points"], **look: Any) -> PlotLine:
         """The median and the 10 to 90 % band of many runs."""
         low, middle, high = np.quantile(values, (0.1, 0.5, 0.9), axis=0)
         several = len(values) > 1
-        return Line(label, np.asarray(x), middle, low if several else None, high if several else None, **look)
+        return PlotLine(
+            label, np.asarray(x), middle, low if several else None, high if several else None, **look
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +75,7 @@ class Panel:
     title: str
     across: str
     up: str
-    lines: Sequence[Line]
+    lines: Sequence[PlotLine]
     guides: Sequence[Guide] = ()
     notes: Sequence[Note] = ()
     lowest: float | None = None
@@ -157,6 +159,10 @@ def _draw(axes: Axes, panel: Panel) -> None:
     axes.set_title(panel.title, loc="left", fontweight="bold", fontsize=10.5)
     axes.set_xlabel(panel.across)
     axes.set(xscale="linear" if panel.linear == "both" else "log", yscale="linear" if panel.linear else "log")
+    if not panel.lines:
+        axes.set_yticks([])
+    if panel.lowest is not None and panel.highest is not None:
+        axes.set_ylim(panel.lowest, panel.highest)  # before there are lines, or margins overflow beyond 1e307
     for place, line in enumerate(panel.lines):
         _draw_line(axes, line, offset=place / len(panel.lines), logarithmic=not panel.linear)
     for guide in panel.guides:
@@ -181,13 +187,13 @@ def _draw(axes: Axes, panel: Panel) -> None:
     axes.minorticks_off()
 
 
-def _draw_line(axes: Axes, line: Line, *, offset: float, logarithmic: bool) -> None:
+def _draw_line(axes: Axes, line: PlotLine, *, offset: float, logarithmic: bool) -> None:
     colour, dashes, marker = STYLES[line.style % len(STYLES)]
     if line.low is not None and line.high is not None:
         floor = np.finfo(np.float64).tiny
-        axes.fill_between(
-            line.x, np.maximum(line.low, floor), line.high, color=colour, alpha=0.13, linewidth=0
-        )
+        seen = line.high > 0
+        low = np.maximum(line.low, floor)
+        axes.fill_between(line.x, low, line.high, where=seen, color=colour, alpha=0.13, linewidth=0)
     axes.plot(
         line.x,
         # Zero has no place on a logarithmic axis.

@@ -26,7 +26,7 @@ def plain(value: float) -> str:
     return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
 
 
-def spoken(name: str) -> str:
+def label_of(name: str) -> str:
     """The paper's name of an algorithm; a user's own class keeps its name."""
     return BY_CLASS[name].label if name in BY_CLASS else name
 

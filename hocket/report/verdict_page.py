@@ -35,7 +35,7 @@ def verdict_page(
         coalition=alone.coalition,
         worst=cut.coalition if cut is not None else alone.coalition if alone.searched else (),
         leakage=[
-            one.leakage for one in audit.findings if not (one.claim and one.option.stands_for.only_totals)
+            one.leakage for one in audit.findings if not (one.claim and one.option.stands_for.only_sums)
         ],
         tables=[findings_table(audit.findings)],
         statement=audit.statement,
@@ -50,11 +50,11 @@ def judged_algorithms(audit: Audit) -> dict[str, str]:
     """What the page's graph judges a coalition under: what was audited, and by its theorem only where that holds."""
     found: dict[str, str] = {}
     for one in audit.findings:
-        kind = one.option.stands_for.effective()
+        kind = one.option.kind
         told = kind.key in ALGORITHMS and (kind.functions is None or audit.covered)
         if told:
             found[kind.key] = ALGORITHMS[kind.key]
-        elif kind.only_totals:
+        elif kind.only_sums:
             found[SUMS] = kind.in_words or one.label
         elif len({line.label for line in audit.findings}) == 1:
             found[OTHER] = one.label

@@ -17,19 +17,27 @@ from hocket.algorithm import Algorithm, Setting
 from hocket.algorithms import BY_KEY
 from hocket.algorithms.compressors import Compressor
 from hocket.errors import BadInput, nearest
-from hocket.networks.adjacency import is_matrix, no_network
-from hocket.networks.network import Network
-from hocket.networks.reordered import in_order_of
+from hocket.networks.adjacency import is_matrix
+from hocket.networks.network import Network, network_asked
 from hocket.noise import threefry
-from hocket.noise.deviations import is_by_link, plain
 from hocket.noise.draws import Draw
+from hocket.noise.mechanism import Mechanism
+from hocket.noise.stds import is_by_link, plain
 from hocket.problems.problem import Problem
 from hocket.rationals import whole
-from hocket.runs.at_home import kept_at_home
-from hocket.runs.weather import Weather, check_weather
+from hocket.runs.channel import Channel, check_channel
 from hocket.steps import AUTO, Step, as_step
 
 LONG = 1000
+RAW = ("x", "mean", "path", "transcript", "noise", "infeasibility")
+"""Of a run: what is made of members' own states, or of the noise that hides them."""
+MEASURED = ("gap", "loss", "disagreement", "time_average", "history")
+"""What `hk.solve` measures on these states, and by everybody's objective."""
+REMARK = (
+    "gap, loss, disagreement, noise and history are measured on members' own states and objectives, which no "
+    "certificate is about: they stay at home, as run.x does; show run.published in their place"
+)
+PUBLIC_START = "assumed: the start is public, and follows from nobody's data: no noise hides one that does"
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +53,8 @@ class Job:
     start: Float[np.ndarray, "agents dim"]
     dtype: np.dtype
     grad_at: str
-    weather: Weather | None = None
-    """What befalls words on their way; None where every one arrives."""
+    channel: Channel | None = None
+    """What befalls messages on their way; None where every one arrives."""
 
     @staticmethod
     def asked(
@@ -60,16 +68,16 @@ class Job:
         start: Any = None,
         dtype: Any = np.float64,
         grad_at: str = "mixed",
-        weather: Weather | None = None,
+        channel: Channel | None = None,
     ) -> Job:
         """Check what the user asked for; errors name the culprit."""
         problem, algorithm = problem_asked(problem), algorithm_asked(algorithm)
-        network = network_asked(network, problem)
+        network = network_of(network, problem)
         rounds = check_rounds(rounds)
         check_seed(seed)
         if not algorithm.directed:
             network.both_ways(algorithm.title, "take a push method, or an undirected network")
-        sky = check_weather(weather, algorithm)
+        channel = check_channel(channel, algorithm)
         if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
             raise BadInput(f"dtype {dtype} is not supported; use float64 or float32")
         if grad_at not in ("mixed", "projected"):
@@ -80,10 +88,10 @@ class Job:
         first = problem.check_start(origin if start is None else start)
         derived = isinstance(step, str) and step == AUTO
         taken: Step = algorithm.auto_step(problem, network) if derived else as_step(step)  # type: ignore[arg-type]
-        taken = taken if sky is None or not derived else sky.slowed(taken)
+        taken = taken if channel is None or not derived else channel.slowed(taken)
         algorithm = algorithm.suited(problem, network, taken)
         decided = taken, int(rounds), int(seed), first, np.dtype(dtype), grad_at
-        job = Job(problem, network, algorithm, *decided, sky)
+        job = Job(problem, network, algorithm, *decided, channel)
         algorithm.check(job.plan)
         return job
 
@@ -135,6 +143,27 @@ def check_seed(seed: Any) -> None:
         raise BadInput(f"seed = {seed}; it must be a whole number from 0 to 2^64 - 1")
 
 
+def is_certified(job: Job) -> bool:
+    """Whether a certificate of differential privacy may be asked for this run's noise, or a promise is printed."""
+    return job.algorithm.promises or isinstance(job.algorithm.mechanism(job.plan), Mechanism)
+
+
+def hides_records(job: Job) -> bool:
+    """Whether noise of each agent's own hides records, or whole objectives: then all that a run shows is under it."""
+    if job.algorithm.promises:
+        return True
+    mechanism = job.algorithm.mechanism(job.plan)
+    return isinstance(mechanism, Mechanism) and mechanism.own_sd > 0
+
+
+def promised_remarks(job: Job) -> list[str]:
+    """What a run says beside its numbers where a promise may be made of it: no privacy claim is about these."""
+    if not is_certified(job):
+        return []
+    usual = np.array_equal(job.start, job.problem.check_start())
+    return [REMARK, *([] if usual else [PUBLIC_START])]
+
+
 def describe(job: Job) -> dict[str, Any]:
     """Everything that decides a run's numbers, except the data themselves."""
     problem, network = job.problem, job.network
@@ -156,8 +185,8 @@ def describe(job: Job) -> dict[str, Any]:
         "dtype": str(job.dtype),
         "grad_at": job.grad_at,
         "versions": versions(),
-        **kept_at_home(job),
-    } | ({} if job.weather is None else {"weather": job.weather.described()})
+        **({"stays_at_home": [*RAW, *MEASURED]} if is_certified(job) else {}),
+    } | ({} if job.channel is None else {"channel": job.channel.described()})
 
 
 def describe_algorithm(algorithm: Algorithm) -> dict[str, Any]:
@@ -204,25 +233,21 @@ def problem_asked(problem: Any) -> Problem:
     )
 
 
-def network_asked(network: Any, problem: Problem) -> Network:
+def network_of(network: Any, problem: Problem) -> Network:
     """The network for a problem: its own, a networkx graph's, or several that take turns; agents by their names."""
-    found: Any = network
     if type(network) in (list, tuple) and not is_matrix(network):
-        found = Network.varying(network)
-    elif hasattr(network, "nodes") and hasattr(network, "edges"):
-        found = Network.from_networkx(network)
-    if not isinstance(found, Network):
-        raise BadInput(no_network(network, problem.n))
+        network = Network.varying(network)
+    found = network_asked(network, problem.n)
     if problem.n != found.n:
-        cure = (
+        fix = (
             f"; where links miss the last agents, add theirs and pass n={problem.n}"
             if found.n < problem.n
             else ""
         )
         raise BadInput(
-            f"the problem has {problem.n} agents and the network {found.n}; they must be the same agents{cure}"
+            f"the problem has {problem.n} agents and the network {found.n}; they must be the same agents{fix}"
         )
-    return found if problem.names is None else in_order_of(found, problem.names)
+    return found if problem.names is None else found.in_order_of(problem.names)
 
 
 def algorithm_asked(algorithm: Any) -> Algorithm:

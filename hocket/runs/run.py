@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -15,8 +15,6 @@ from jaxtyping import Float
 from hocket.algorithm import Algorithm
 from hocket.errors import NotRecorded
 from hocket.networks.network import Network
-from hocket.runs.at_home import marked
-from hocket.runs.messages import Messages
 from hocket.runs.theorems import Claim
 from hocket.runs.view import Threat, View, look
 from hocket.steps import Step
@@ -53,15 +51,40 @@ class Noise:
     rms: float
     """Root mean square of one coordinate (σ_d)."""
     largest: float
-    """Largest norm of what hid one agent, or one word."""
+    """Largest norm of what hid one agent, or one message."""
+
+
+class Messages(NamedTuple):
+    """Messages from one agent to one neighbour, by what became of them; of a sweep, an array of each.
+
+    An agent that sends the same to three neighbours sends three. Secure sums are not counted. What was still on its way
+    at the end of a run was sent, and neither received nor lost; messages that came to inactive agents were lost.
+    """
+
+    sent: int
+    received: int
+    lost: int
+
+    @classmethod
+    def counted(cls, *numbers: Any) -> Messages:
+        """From counts of one run or of many."""
+        return cls(*(int(number) if np.ndim(number) == 0 else number for number in numbers))
+
+    @classmethod
+    def all_received(cls, network: Network, rounds: int, exchanges: int) -> Messages:
+        """Of rounds in which every message arrives, each with so many exchanges."""
+        pairs = (network.weight > 0).sum(axis=(1, 2))
+        turns = np.bincount(np.arange(rounds % network.period), minlength=network.period)
+        sent = exchanges * int(pairs @ (rounds // network.period + turns))
+        return cls(sent, sent, 0)
 
 
 @dataclass(frozen=True)
 class Transcript:
-    """Every word said, and every pairwise draw."""
+    """Every message sent, and every pairwise draw."""
 
     words: tuple[np.ndarray, ...]
-    """By array said in a round, in order: (rounds, agents, dim) where all heard the same, else (rounds, agents,
+    """By array sent in a round, in order: (rounds, agents, dim) where all received the same, else (rounds, agents,
     slots, dim). The algorithms here say one array in a round."""
     noise: dict[str, np.ndarray]
     """By kind: (rounds, links, 2, width); one row for noise drawn once. Hand it back as `noise=` to replay."""
@@ -133,7 +156,7 @@ class Run:
 
     @cached_property
     def messages(self) -> Messages:
-        """Words from agent to agent: how many were sent, received and lost."""
+        """Messages from agent to agent: how many were sent, received and lost."""
         if self.count_messages is None:
             raise NotRecorded("this run was stored without a count of its messages; run it again")
         return self.count_messages()
@@ -158,27 +181,27 @@ class Run:
         """The theorem that covers this run, or None."""
         return self.claim.theorem
 
-    def check_heard(self, what: str) -> None:
-        """Refuse something that supposes that every word arrived in its round."""
-        if "weather" in self.settings:
+    def check_received(self, what: str) -> None:
+        """Refuse something that supposes that every message arrived in its round."""
+        if "channel" in self.settings:
             raise NotRecorded(
-                f"this run was played in weather, and which words arrived was not kept: nobody can say {what}; run it "
-                "again without weather="
+                f"this run was played on a lossy channel, and which messages arrived was not kept: nobody can say "
+                f"{what}; run it again without channel="
             )
 
     def view(
         self, coalition: Iterable[int] = (), *, threat: Threat = "coalition", released: bool = False
     ) -> View:
-        """Exactly what these agents saw together: words to or by them, noise on their links, their own states.
+        """Exactly what these agents saw together: messages to or by them, noise on their links, their own states.
 
         With threat "states" they also tap every link, with "states+noise" they know all pairwise noise too. If
         `released`, the exchange after the last round is part of it, by which states are published.
         """
         if self.transcript is None or self.path is None:
             raise NotRecorded(
-                "this run kept no words; run it again with keep='transcript' to look at it as a coalition"
+                "this run kept no messages; run it again with keep='transcript' to look at it as a coalition"
             )
-        self.check_heard("what a coalition saw of it")
+        self.check_received("what a coalition saw of it")
         self.network.both_ways("a coalition's view")
         path, words, noise = self.path, self.transcript.words, self.transcript.noise
         if released:
@@ -203,7 +226,7 @@ class Run:
         )
 
     def save(self, folder: str | Path) -> Path:
-        """Write the run into a folder: numbers in `run.npz`, words in `run.json`."""
+        """Write the run into a folder: numbers in `run.npz`, text in `run.json`."""
         from hocket.runs.storage import save_run
 
         return save_run(self, Path(folder))
@@ -225,3 +248,13 @@ class Run:
         name = self.settings["algorithm"]["name"]
         mark = marked(self.settings)
         return f"<Run of {name} on {self.network.name}: {self.outcome}, gap {gap}{some}{mark}>"
+
+
+def marked(settings: dict[str, Any]) -> str:
+    """What stands behind a number of a run's history where people read it."""
+    return " (stays at home)" if history_stays(settings) else ""
+
+
+def history_stays(settings: dict[str, Any]) -> bool:
+    """Whether measurements of a run with these settings stay at home: no privacy claim is about them."""
+    return "history" in settings.get("stays_at_home", ())

@@ -1,4 +1,4 @@
-"""Runs and checkpoints on disk: numbers as NumPy archives without pickle, words as JSON, both written atomically.
+"""Runs and checkpoints on disk: numbers as NumPy archives without pickle, text as JSON, both written atomically.
 
 Fractions of an exact run are stored as text: two whole numbers in base 16, in which no number is too long to print.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,12 +18,10 @@ from hocket.errors import BadInput
 from hocket.files import UNREADABLE, arrays, json_value, read_bytes
 from hocket.machine import replace_text, replaced
 from hocket.networks.network import Network
-from hocket.runs.messages import Messages
+from hocket.runs.run import Ending, LastExchange, Messages, Noise, Outcome, Run, Transcript
+from hocket.runs.theorems import Assumption, Claim
 
-if TYPE_CHECKING:
-    from hocket.runs.run import LastExchange, Run
-
-MOST_WORDS = 10_000_000
+MOST_MESSAGES = 10_000_000
 """Bytes of a run.json: a folder may be somebody else's."""
 FORMAT = 1
 EXACT = "exact:"
@@ -115,7 +113,7 @@ def load_run(folder: Path) -> Run:
             f"{folder} holds no run: run.json is missing; name a folder that `run.save` or `hocket solve` wrote"
         )
     try:
-        words: dict[str, Any] = json_value(read_bytes(folder / "run.json", MOST_WORDS))
+        words: dict[str, Any] = json_value(read_bytes(folder / "run.json", MOST_MESSAGES))
         found = words.get("format")
     except (ValueError, RecursionError, AttributeError) as error:
         raise BadInput(f"{folder / 'run.json'} cannot be read ({error}); run it again") from error
@@ -130,9 +128,6 @@ def load_run(folder: Path) -> Run:
 
 def _restored(words: dict[str, Any], arrays: dict[str, np.ndarray]) -> Run:
     """The run that these are of."""
-    from hocket.runs.run import Ending, Noise, Outcome, Run, Transcript
-    from hocket.runs.theorems import Assumption, Claim
-
     about = words["network"]
     network = Network.restored(
         arrays["links"],
@@ -176,8 +171,6 @@ def _messages(stored: dict[str, int] | None) -> Callable[[], Messages] | None:
 
 def _last_exchange(arrays: dict[str, np.ndarray]) -> Callable[[], LastExchange] | None:
     """The exchange after the last round, if it was kept."""
-    from hocket.runs.run import LastExchange
-
     if "published" not in arrays:
         return None
     said = _under("last words/", arrays)
@@ -192,5 +185,5 @@ def _under(place: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def _number(value: float) -> float | str:
-    """JSON has no infinities or NaN: they are stored as words."""
+    """JSON has no infinities or NaN: they are stored as text."""
     return float(value) if np.isfinite(value) else str(float(value))

@@ -45,11 +45,13 @@ class Claim:
 
 def claim(job: Job) -> Claim:
     """The theorem that covers this run, with every assumption and how it was derived."""
-    if job.weather is not None:
+    if job.channel is not None:
         why = (
-            f"under this weather ({job.weather}) words are missing, and theorems are about given weights B_k"
+            f"on this channel ({job.channel}) messages are missing, and theorems are about given weights B_k"
         )
-        return Claim(None, f"no theorem: {why}", (Assumption("every word arrives in its round", False, why),))
+        return Claim(
+            None, f"no theorem: {why}", (Assumption("every message arrives in its round", False, why),)
+        )
     if isinstance(job.step, Derived) and job.step.proved:
         return _exact(job, job.step)
     return _derived(_assumptions(job), job.step, job.algorithm)

@@ -14,7 +14,7 @@ from hocket.steps import Step
 
 Link = tuple[int, int]
 Threat = Literal["coalition", "states", "states+noise"]
-"""What is seen beside what the members hold: nothing, all words (a wiretap), or all words and all pairwise noise.
+"""What is seen beside what the members hold: nothing, all messages (a wiretap), or all messages and all pairwise noise.
 
 Real links are encrypted and real noise never travels, so the last two are what that buys.
 """
@@ -90,8 +90,8 @@ def look(
 
     def said(table: np.ndarray, link: int, sender: int, receiver: int) -> np.ndarray:
         words = table[:, sender] if table.ndim == 3 else table[:, sender, slot[sender, receiver]]
-        spoken = network.active[np.arange(len(words)) % network.period, link]
-        return words if spoken.all() else np.where(spoken[:, None], words, np.nan)
+        outgoing = network.active[np.arange(len(words)) % network.period, link]
+        return words if outgoing.all() else np.where(outgoing[:, None], words, np.nan)
 
     def own_gradient(member: int, x: Any) -> Any:
         if member not in members:

@@ -1,6 +1,6 @@
 """A whole study, for one member: every part that the study asks for, and what all members come to.
 
-    total = yield Total(values)
+    total = yield SecureSum(values)
 
 is all that a member says. Its rows stay where they are; what comes back is the sum over all members.
 """
@@ -12,22 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from hocket.studies.cox import fit_cox, followed
-from hocket.studies.describe import Description, describe
-from hocket.studies.design_matrix import filled
-from hocket.studies.disclosure import refuse_few_rows
-from hocket.studies.evaluate import Evaluation, evaluate, held_out
-from hocket.studies.families import Binomial
-from hocket.studies.fit import Fit
-from hocket.studies.glm import Observed, fit_glm, observed
-from hocket.studies.imputation import joint_means
-from hocket.studies.private_describe import private_describe
-from hocket.studies.private_linear import private_linear
-from hocket.studies.promise import Promise
-from hocket.studies.remarks import on_errors
-from hocket.studies.rows import Rows
-from hocket.studies.study import Study
-from hocket.studies.survival import Survivals, survival_curves
+from hocket.studies.data.design_matrix import filled
+from hocket.studies.data.imputation import joint_means
+from hocket.studies.data.rows import Rows, refuse
+from hocket.studies.disclosure.promise import Promise
+from hocket.studies.disclosure.rules import few_rows
+from hocket.studies.models.cox import fit_cox, stratum
+from hocket.studies.models.evaluate import Evaluation, evaluate, held_out
+from hocket.studies.models.families import LINKS
+from hocket.studies.models.fit import RegressionFit
+from hocket.studies.models.glm import Observed, fit_glm, observed
+from hocket.studies.models.private_linear import private_linear
+from hocket.studies.results.remarks import on_errors
+from hocket.studies.summaries.describe import Description, describe
+from hocket.studies.summaries.private_describe import private_describe
+from hocket.studies.summaries.survival import Survivals, survival_curves
 from hocket.studies.together import Analysis, together
 
 
@@ -35,7 +34,7 @@ from hocket.studies.together import Analysis, together
 class Findings:
     """What the members have found, each of them alike."""
 
-    fit: Fit | None = None
+    fit: RegressionFit | None = None
     description: Description | None = None
     survival: Survivals | None = None
     evaluation: Evaluation | None = None
@@ -44,7 +43,7 @@ class Findings:
 def analyse(rows: Rows) -> Analysis[Findings]:
     """All parts of the study side by side, from one member's rows."""
     study = rows.study
-    refuse_few_rows(study.disclosure, contributed(rows), rows.name)
+    refuse(rows.name, few_rows(study.disclosure, contributed(rows)))
     parts: dict[str, Analysis[Any]] = {}
     if study.formula is not None:
         parts["model"] = _modelled(rows)
@@ -81,19 +80,19 @@ def contributed(rows: Rows) -> int:
     return min(counts)
 
 
-def _modelled(rows: Rows) -> Analysis[tuple[Fit, Evaluation | None]]:
+def _modelled(rows: Rows) -> Analysis[tuple[RegressionFit, Evaluation | None]]:
     fit, evaluation = yield from _fitted(rows)
     if fit.covariance is not None:
         fit = replace(fit, remarks=(*fit.remarks, *on_errors(rows.study)))
     return fit, evaluation
 
 
-def _fitted(rows: Rows) -> Analysis[tuple[Fit, Evaluation | None]]:
+def _fitted(rows: Rows) -> Analysis[tuple[RegressionFit, Evaluation | None]]:
     study, kept = rows.study, rows.modelled
     means = yield from joint_means(rows)
     values, count = filled(rows, kept, means), int(kept.sum())
     if study.question.family == "cox":
-        fit = yield from fit_cox(study, followed(study, values, count))
+        fit = yield from fit_cox(study, stratum(study, values, count))
         return fit, None
     data = observed(study, values, count)
     if (promise := promise_of(rows)) is not None:
@@ -105,7 +104,7 @@ def _fitted(rows: Rows) -> Analysis[tuple[Fit, Evaluation | None]]:
     out = held_out(study.fingerprint, count, study.evaluate.held_out)
     fit = yield from fit_glm(study, _some(data, ~out))
     tested = _some(data, out)
-    predicted = Binomial().mu(tested.design.X @ fit.beta + tested.offset)
+    predicted = LINKS["logit"].mu(tested.design.X @ fit.beta + tested.offset)
     evaluation = yield from evaluate(tested.y, predicted, study.evaluate, study.disclosure.smallest_cell)
     return fit, evaluation
 
@@ -113,13 +112,3 @@ def _fitted(rows: Rows) -> Analysis[tuple[Fit, Evaluation | None]]:
 def _some(data: Observed, which: np.ndarray) -> Observed:
     design = replace(data.design, X=data.design.X[which])
     return Observed(design, data.y[which], data.offset[which], data.weights[which])
-
-
-def parameters_of(study: Study) -> tuple[str, ...]:
-    """The coefficients that the study's model will have."""
-    from hocket.studies.design_matrix import design_names
-
-    if study.formula is None:
-        return ()
-    ones = study.formula.intercept and study.question.family != "cox" and not study.question.site
-    return design_names(study.formula, study.columns, intercept=ones)

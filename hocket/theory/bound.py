@@ -66,8 +66,8 @@ def refuse_broken(assumptions: tuple[Assumption, ...], what: str) -> None:
     """Raise for the first assumption that is known to fail."""
     for assumption in assumptions:
         if assumption.holds is False:
-            cure = _CURES.get(assumption.name)
-            ending = f"; {cure}" if cure else ""
+            fix = _CURES.get(assumption.name)
+            ending = f"; {fix}" if fix else ""
             raise NoTheorem(f"{what} assumes that {assumption.name}, but {assumption.why}{ending}")
 
 

@@ -107,7 +107,7 @@ def mixed(network: Network, rows: States) -> States:
 def mixed_noise(run: Run, alpha: Series) -> Series:
     """max_j ‖e_k^j‖ of every round: what noise added to an agent's mix, in units of a gradient."""
     if run.transcript is None or run.path is None:
-        raise NotRecorded("this run kept no words; run it again with keep='transcript'")
+        raise NotRecorded("this run kept no messages; run it again with keep='transcript'")
     words, states = np.asarray(run.transcript.words[0]), np.asarray(run.path)[:-1]
     if words.ndim == 3:
         added = mixed(run.network, words - states)

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import hocket as hk
-from hocket.explore.app import Served
+from hocket.explore.app import ServedExplorer
 from hocket.report.audit_page import AuditPage, audit_page
 from tests.browser.chromium import MISSING, found
 from tests.explorer import serving
@@ -64,13 +64,13 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Opener]:
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[Served]:
+def served() -> Iterator[ServedExplorer]:
     with serving(hk.Network.cycle(7)) as one:
         yield one
 
 
 @pytest.fixture
-def explored(browser: Browser, served: Served) -> Iterator[Opener]:
+def explored(browser: Browser, served: ServedExplorer) -> Iterator[Opener]:
     """Opens the explorer; in the end it must not have complained, nor asked anybody else for anything."""
     troubles: list[str] = []
     contexts = []

@@ -17,7 +17,7 @@ NAMES = ["Aalst", "Bruges", "Charleroi", "Dinant", "Eupen"]
 
 def whole_verdict():
     """A verdict on one algorithm, members by name."""
-    how = {"rounds": 20, "algorithm": hk.RssNb(5.0, anchor=0.5), "dim": 3}
+    how = {"rounds": 20, "algorithm": hk.RssNb(5.0, persistent=0.5), "dim": 3}
     return verdict_page(hk.audit(RING.called(NAMES), coalition={1}, **how))
 
 
@@ -25,7 +25,7 @@ def whole_verdict():
 def test_a_whole_verdict_begins_with_the_answer_and_rows_by_name(opened, scheme):
     page = opened(whole_verdict(), color_scheme=scheme)
     expect(page.locator(".lead")).to_contain_text("to Bruges the gradient of")
-    rows = page.locator("table.stacked tbody tr")
+    rows = page.locator("[aria-label=Verdict] table.stacked tbody tr")
     assert {*rows.locator("th").all_text_contents()} == {*NAMES} - {"Bruges"}
     assert colluders(page) == [1]
     expect(page.locator("details").first).not_to_have_attribute("open", "")
@@ -37,7 +37,7 @@ def test_a_whole_verdict_begins_with_the_answer_and_rows_by_name(opened, scheme)
 def test_rows_of_a_verdict_stack_on_a_telephone(opened):
     page = opened(whole_verdict(), viewport={"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    cell = page.locator("table.stacked td").first
+    cell = page.locator("[aria-label=Verdict] table.stacked td").first
     assert "Bruges alone" in cell.evaluate("one => getComputedStyle(one, '::before').content")
     assert cell.bounding_box()["width"] > 300
 
@@ -45,7 +45,7 @@ def test_rows_of_a_verdict_stack_on_a_telephone(opened):
 def test_a_whole_verdict_prints_its_words_numbers_and_legend(opened):
     page = opened(whole_verdict(), color_scheme="dark")
     page.emulate_media(media="print")
-    for part in (".lead", "table.stacked", "dl.words", "#graph"):
+    for part in (".lead", "[aria-label=Verdict] table.stacked", "dl.words", "#graph"):
         expect(page.locator(part)).to_be_visible()
     folded = page.locator("details table").first
     assert folded.evaluate("one => one.getBoundingClientRect().height") > 0  # paper has nothing to unfold

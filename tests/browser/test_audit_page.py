@@ -155,18 +155,18 @@ def test_the_script_finds_the_same_sets_as_python(opened):
         graph = nx.gnp_random_graph(n, rng.uniform(0.15, 0.7), seed=int(rng.integers(1 << 30)))
         if not nx.is_connected(graph):
             continue
-        network = hk.Network.from_networkx(graph)
+        network = hk.Network(graph)
         coalition = sorted(rng.choice(n, size=int(rng.integers(1, n - 1)), replace=False).tolist())
         found = exposure(network, coalition)
         closed = nx.to_numpy_array(graph, nodelist=range(n)) + np.eye(n) > 0
-        heard = closed[coalition].any(axis=0)
-        mixed_in_earshot = ~(closed & ~heard).any(axis=1)
+        received = closed[coalition].any(axis=0)
+        mixed_in_earshot = ~(closed & ~received).any(axis=1)
         honest = ~np.isin(np.arange(n), coalition)
         cases.append([n, network.links.tolist(), coalition])
         expected.append(
             found.to_json()
             | {
-                "heard": np.flatnonzero(heard & honest).tolist(),
+                "heard": np.flatnonzero(received & honest).tolist(),
                 "differenced": np.flatnonzero(mixed_in_earshot & honest).tolist(),
             }
         )
@@ -252,7 +252,7 @@ def test_tables_sort_by_any_column(opened):
 
 def test_names_that_mean_harm_are_only_names(opened):
     graph = nx.cycle_graph([*EVIL, "d", "e"])
-    network = hk.Network.from_networkx(graph, name=EVIL[1])
+    network = hk.Network(graph, name=EVIL[1])
     page = opened(
         page_of(
             network,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from hocket.explore.questions import foretold
+from hocket.explore.questions import forecast
 from tests.browser.audit_cases import agent, card, choose, colluders
 from tests.browser.contrasts import too_faint
 
@@ -30,8 +30,8 @@ def test_it_opens_on_the_network_that_was_named(explored):
     expect(page).to_have_title("Explore a topology")
     expect(page.locator("#facts")).to_have_text("cycle:7 · 7 agents · 7 links")
     expect(page.locator("#guarantees tbody tr")).to_have_count(3)
-    expect(page.locator("#foretold-words")).to_have_text(
-        "Nobody listens: choose colluders in the graph, or a tap."
+    expect(page.locator("#forecast-words")).to_have_text(
+        "Nobody listens: choose colluders in the graph, or an eavesdropper."
     )
 
 
@@ -146,7 +146,7 @@ def test_the_forecast_follows_noise_anchor_rounds_and_listener(explored):
     collude(page, 1)
     expect(page.locator("#anchor-field")).to_be_hidden()
     choose(page, "rss-nb")
-    words, estimate = page.locator("#foretold-words"), card(page, "rss-nb").locator(".estimate")
+    words, estimate = page.locator("#forecast-words"), card(page, "rss-nb").locator(".estimate")
     expect(words).to_contain_text("over 1,000 rounds")
     expect(page.locator("#leakage-chart > svg")).to_have_attribute("aria-label", KNOWN)
     seen = [estimate.inner_text()]
@@ -157,7 +157,7 @@ def test_the_forecast_follows_noise_anchor_rounds_and_listener(explored):
 
     page.locator("#delta").fill("10")
     changed()
-    page.locator("#anchor").fill("0.5")
+    page.locator("#persistent").fill("0.5")
     changed()
     page.locator("#rounds").fill("100")
     changed()
@@ -174,13 +174,13 @@ def test_the_forecast_follows_noise_anchor_rounds_and_listener(explored):
 def test_an_estimate_on_its_way_does_not_overwrite_a_later_answer(explored, monkeypatch):
     def slowly(question: Any) -> Any:
         time.sleep(0.5)
-        return foretold(question)
+        return forecast(question)
 
-    monkeypatch.setattr("hocket.explore.app.foretold", slowly)
+    monkeypatch.setattr("hocket.explore.app.forecast", slowly)
     page = explored()
     choose(page, "rss-nb")
     collude(page, 1)
-    words = page.locator("#foretold-words")
+    words = page.locator("#forecast-words")
     expect(words).to_have_text("Estimating …")
     collude(page, 0, 2, 3, 4, 5)
     expect(words).to_have_text("Nobody is left to hide behind: choose fewer colluders.")
@@ -191,7 +191,7 @@ def test_an_estimate_on_its_way_does_not_overwrite_a_later_answer(explored, monk
 def test_numbers_out_of_bounds_are_not_asked(explored):
     page = explored()
     collude(page, 1)
-    expect(page.locator("#foretold-words")).to_contain_text("over 1,000 rounds")
+    expect(page.locator("#forecast-words")).to_contain_text("over 1,000 rounds")
     page.locator("#rounds").fill("10000000")
     page.locator("#run").click()
     expect(page.locator("#run")).to_be_enabled()

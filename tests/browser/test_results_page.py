@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from hocket.studies import Table, parse_study, rehearse
-from hocket.studies.results_page import write_page
+from hocket.studies import Table, parse_study, simulate
+from hocket.studies.results.page import write_page
 from tests.browser.contrasts import too_faint
 
 EVIL = "<img src=x onerror='window.harmed=1'>"
@@ -44,8 +44,8 @@ def clinic(seed: int) -> Table:
 @pytest.fixture(scope="module")
 def results(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("study")
-    found = rehearse(parse_study(STUDY), {name: clinic(seed) for seed, name in enumerate("abc")})
-    return write_page(found, folder, commands=["hocket study rehearse study.toml --data a.csv b.csv c.csv"])
+    found = simulate(parse_study(STUDY), {name: clinic(seed) for seed, name in enumerate("abc")})
+    return write_page(found, folder, commands=["hocket study simulate study.toml --data a.csv b.csv c.csv"])
 
 
 def test_question_answers_tables_and_what_was_seen(opened, results):
@@ -55,7 +55,7 @@ def test_question_answers_tables_and_what_was_seen(opened, results):
     cards = page.locator(".answers .card")
     expect(cards).to_have_count(3)
     expect(cards.nth(1)).to_contain_text("a 150, b 150, c 150")
-    expect(cards.nth(2)).to_contain_text("a rehearsal hides nothing")
+    expect(cards.nth(2)).to_contain_text("a dry run hides nothing")
     for table in (
         "Coefficients",
         "How well it fits",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from hocket.federation.watching.server import Served, take_port
+from hocket.federation.monitoring.watching.server import ServedPage, take_port
 from tests.browser.contrasts import too_faint
 from tests.peers.watched_case import Watched
 
@@ -26,7 +26,7 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
 
 
 @pytest.fixture
-def served(watched: Watched) -> Iterator[Served]:
+def served(watched: Watched) -> Iterator[ServedPage]:
     one = take_port(watched.look)
     thread = threading.Thread(target=one.run, daemon=True)
     thread.start()
@@ -37,7 +37,7 @@ def served(watched: Watched) -> Iterator[Served]:
 
 
 @pytest.fixture
-def opened(browser: Browser, served: Served) -> Iterator[Any]:
+def opened(browser: Browser, served: ServedPage) -> Iterator[Any]:
     """Opens the page; in the end it must not have complained, nor asked anybody else for anything."""
     troubles: list[str] = []
     contexts = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import math
 from collections.abc import Iterator, Mapping
@@ -20,7 +19,7 @@ from hocket.runs.job import Job
 from hocket.steps import as_step
 from tests.claims.attack import achieved, real_messages
 from tests.claims.bases import BY_NAME, PROMISING, Base
-from tests.claims.options import COMMON, FIELDS, PARAMETERS
+from tests.claims.options import COMMON, FIELDS, PARAMETERS, parameters
 from tests.claims.scene import Scene
 from tests.claims.worlds import LOSER, WINNER, WORKLOADS, Asked, Neighbours
 
@@ -160,12 +159,10 @@ ASKED_ALONE = frozenset(
     [
         "records",
         "release",
-        "linear",
         "batches",
         "rate",
         "on_grid",
         "by",
-        "search",
         "said",
         "entry",
         "objectives",
@@ -189,7 +186,7 @@ NO_AUDIT = (ASKED_ALONE - {"entry", "objectives"}) | {"relation", "kept", "leave
 """Axes that an audit has no parameter for: it asks about a unit that moves, or about whatever an agent's step is cut
 to."""
 TAKEN_BY_KEY = frozenset(
-    {"RssNb.sd", "RssNb.own", "RssNb.anchor", "FunctionSharing.sd", "FunctionSharing.own"}
+    {"RssNb.sd", "RssNb.own", "RssNb.persistent", "FunctionSharing.sd", "FunctionSharing.own"}
 )
 """Fields that a question by key has a parameter for; it is about no other value of the rest."""
 
@@ -266,7 +263,7 @@ def _promise(
         assert found.statement.startswith("No certificate"), found.statement
         return found.reason, []
     assert "No certificate" not in str(found)
-    if about["weather"] is not None and about["weather"].sleep and INACTIVE in str(found):
+    if about["channel"] is not None and about["channel"].inactive and INACTIVE in str(found):
         return INACTIVE, []
     return found.mu, _against(network, about)
 
@@ -294,7 +291,7 @@ def _audited(
         step=about["step"],
         start=_first_states(neighbours, about),
         grad_at=about["grad_at"],
-        weather=about["weather"],
+        channel=about["channel"],
         keep="transcript",
         progress=False,
     )
@@ -312,7 +309,7 @@ INACTIVE = "every agent takes part in every round"
 """What certificates for gradients say that they assume: whoever takes no step leaves a sum that changes."""
 
 
-KNOWN = frozenset(inspect.signature(hk.certify).parameters)
+KNOWN = frozenset(parameters(hk.certify))
 
 
 def _by_key(algorithm: hk.Algorithm, network: hk.Network, dim: int) -> dict[str, Any]:
@@ -320,10 +317,10 @@ def _by_key(algorithm: hk.Algorithm, network: hk.Network, dim: int) -> dict[str,
     found = algorithm.mechanism(Setting(network, dim, hk.Constant(0.1), 4))
     if not isinstance(found, Mechanism) or found.exact or found.masked or found.sensitivity is not None:
         return {}
-    anchor = 0.0 if found.anchor_sd is None else found.anchor_sd
+    persistent = 0.0 if found.persistent_sd is None else found.persistent_sd
     if (found.link_sd != found.link_sd[0]).any() or not found.link_sd.any():
         return {}
-    return {"sigma": found.link_sd[0], "own": found.own_sd, "anchor_sigma": anchor}
+    return {"sigma": found.link_sd[0], "independent": found.own_sd, "persistent": persistent}
 
 
 def _first_states(neighbours: Neighbours, about: Mapping[str, Any]) -> np.ndarray:
@@ -354,7 +351,7 @@ def _scene(
             seed=seed,
             start=first,
             grad_at=about["grad_at"],
-            weather=about["weather"],
+            channel=about["channel"],
         )
         for problem in neighbours.problems
     ]
@@ -376,7 +373,7 @@ def _scene(
         other=jobs[1].algorithm,
         every=about["every"],
         lies=about["conduct"],
-        channel=about["weather"],
+        channel=about["channel"],
     )
 
 
@@ -386,7 +383,7 @@ def _check_against_engine(scene: Scene, neighbours: Neighbours) -> None:
         scene.lies
         or scene.channel is not None
         or scene.every != 1
-        or (scene.algorithm.only_totals and scene.network.period > 1)
+        or (scene.algorithm.only_sums and scene.network.period > 1)
     ):
         return
     whole = getattr(getattr(scene.algorithm, "algorithm", scene.algorithm), "grid", None)

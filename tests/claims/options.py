@@ -21,13 +21,14 @@ from hocket.algorithms.compressors import Compressor, Whole
 from hocket.algorithms.masked_start import MaskedStart
 from hocket.algorithms.totals import Totals
 from hocket.cli.certify import certify as certify_command
-from hocket.federation.plan_sections import CertificateSection
+from hocket.federation.plan.sections import CertificateSection
 from hocket.noise.functions import FAMILIES
 from hocket.privacy import plan_certificate
+from hocket.privacy.questions import KINDS
 from hocket.problems.penalty import Penalty
 from hocket.problems.sets import Everywhere, FeasibleSet
 from hocket.steps import Derived, Step, as_step
-from hocket.studies.study import SECTIONS
+from hocket.studies.spec.study import SECTIONS
 from tests.claims.bases import BASES
 
 Values = dict[str, Any]
@@ -50,10 +51,10 @@ BY_LINK = {4: [0.8, 1.0, 1.5, 2.0, 1.2, 0.9], 5: [0.8, 1.0, 1.5, 2.0, 1.2]}
 FIELDS: dict[str, dict[str, Values]] = {
     "RssNb": {
         "delta": {"3": {"delta": 3.0}, "3 for sd": {"delta": 3.0, "sd": 0.0}},
-        "anchor": {
-            "half": {"anchor": 0.5},
-            "half of a bound": {"anchor": 0.5, "delta": 3.0, "sd": 0.0},
-            "whole": {"anchor": 1.0},
+        "persistent": {
+            "half": {"persistent": 0.5},
+            "half of a bound": {"persistent": 0.5, "delta": 3.0, "sd": 0.0},
+            "whole": {"persistent": 1.0},
         },
         "split": {"paper": {"split": "paper"}},
         "noise": {"given": {"noise": lambda i, j, k: np.array([0.5])}},
@@ -167,18 +168,16 @@ COMMON: dict[str, Values] = {
     "kept": {"no": False, "yes": True},
     "leavers": {"nobody": (), "agent 3": (3,)},
     "release": {"nothing": "nothing", "mixed": "mixed", "raw": "raw", "means": "means"},
-    "linear": {"yes": True, "no": False},
     "batches": {"no": False, "yes": True},
     "rate": {"1": 1.0, "0.5": 0.5},
     "on_grid": {"no": False, "yes": True},
-    "by": {"theorem": "theorem", "linearisation": "linearisation"},
+    "by": {"theorem": "theorem", "linearisation": "linearisation", "search": "search", "bound": "bound"},
     "every": {"1": 1, "2": 2},
-    "search": {"auto": None, "all": True, "bound": False},
-    "weather": {
+    "channel": {
         "none": None,
-        "sleep": hk.Weather(sleep=0.3),
-        "loss": hk.Weather(loss=0.2),
-        "delay": hk.Weather(delay=2),
+        "inactive": hk.Channel(inactive=0.3),
+        "loss": hk.Channel(loss=0.2),
+        "delay": hk.Channel(delay=2),
     },
     "objectives": {"unsaid": None, "any": "any", "polynomial:2": "polynomial:2", "quadratic": "quadratic"},
     "said": {"problem": "problem", "dim alone": "dim"},
@@ -193,8 +192,8 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "coalition": "adversary",
         "colluders": "adversary",
         "sigma": "entry",
-        "own": "entry",
-        "anchor_sigma": "entry",
+        "independent": "entry",
+        "persistent": "entry",
         "move": "relation",
         "shift": "relation",
         "transfer": "relation",
@@ -212,13 +211,11 @@ PARAMETERS: dict[str, dict[str, str]] = {
                     "kept",
                     "leavers",
                     "release",
-                    "linear",
                     "batches",
                     "rate",
                     "on_grid",
                     "by",
                     "every",
-                    "search",
                     "objectives",
                 ]
             )
@@ -228,7 +225,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "problem": "workload",
         "network": "network",
         "algorithm": "entry",
-        **{one: one for one in ("rounds", "step", "start", "grad_at", "weather")},
+        **{one: one for one in ("rounds", "step", "start", "grad_at", "channel")},
         "seed": NOTHING + "noise is drawn anew for every seed, and cells are played under several",
         "keep": NOTHING + "it keeps more at home",
         "engine": NOTHING + "engines agree on every message, and cells are held against the simulator's",
@@ -249,7 +246,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "dim": "said",
         **{one: one for one in ("objectives", "rounds", "step", "runs")},
         "local_steps": NOTHING + "above 1 no certificate is printed",
-        **dict.fromkeys(("prior", "start", "gradient_size", "feasible"), NOTHING + "of estimates"),
+        **dict.fromkeys(("gradient_size", "feasible"), NOTHING + "of estimates"),
         "forbidden": NOTHING + "of links that may be added",
         "watch": NOTHING + "a bar on one's own screen",
     },
@@ -259,7 +256,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "epsilon": "goal",
         "delta": "goal",
         "colluders": "adversary",
-        "protect": "relation",
+        "transfer": "relation",
         "sensitivity": "relation",
         "clip": "relation",
         "rounds": "rounds",
@@ -276,8 +273,8 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "colluders": "adversary",
         "coalition": "adversary",
         "sigma": "entry",
-        "own": "entry",
-        "anchor_sigma": "entry",
+        "independent": "entry",
+        "persistent": "entry",
         **dict.fromkeys(("move", "shift", "transfer", "sensitivity"), "relation"),
         **{one: one for one in ("records", "rounds", "step", "rate", "runs", "kept", "leavers")},
         "delta": NOTHING + "it is the δ at which the same μ is said",
@@ -323,6 +320,24 @@ PARAMETERS: dict[str, dict[str, str]] = {
     },
 }
 """By entry point: the axis on which each parameter is varied, or why it says nothing of privacy."""
+
+
+def parameters(call: Any) -> list[str]:
+    """What a function takes, fields of its argument objects by their own names."""
+    names = [
+        name for name, one in inspect.signature(call).parameters.items() if one.kind is not one.VAR_KEYWORD
+    ]
+    if call not in TAKEN:
+        return names
+    objects = {*KINDS} - ({"objectives"} if "form" in TAKEN[call] else set())
+    taken = {*TAKEN[call]} - {"form", *names}
+    return [*(name for name in names if name not in objects), *sorted(taken)]
+
+
+TAKEN = {
+    call: importlib.import_module(call.__module__).TAKEN for call in (hk.certify, hk.audit, plan_certificate)
+}
+"""Fields of a question that these take."""
 ENTRIES = {
     "certify": hk.certify,
     "audit": hk.audit,
@@ -355,26 +370,26 @@ SECTION_KEYS: dict[str, set[str]] = {
 
 INSIDE = {
     "MaskedStart": "the axis 'masked' of this table",
-    "Totals": "a study's sums, which `hocket.studies.promise` speaks for",
+    "Totals": "a study's sums, which `hocket.studies.disclosure.promise` speaks for",
     "Alone": "sends nothing",
     "EvenPushSum": "stands in for PushSum",
     "EvenPushDiging": "stands in for PushDiging",
     "_Unclipped": "stands in for PrivateDgd where audits read rounds",
     "_OwnSteps": "stands in for JointAverage where rounds are read",
     "Replayed": "plays real noise again",
-    "Watched": "counts what is paid",
+    "CountedAlgorithm": "counts what is paid",
 }
 """Algorithms of hocket that are not public, and why they have no rows."""
 
 
-WEATHER = {
-    **dict.fromkeys(("loss", "sleep", "delay"), "COMMON['weather']"),
+CHANNEL = {
+    **dict.fromkeys(("loss", "inactive", "delay"), "COMMON['channel']"),
     **dict.fromkeys(
         ("burst", "both_ways", "seed"),
         "of the messages that are lost, and cells are played for those that were",
     ),
 }
-"""Fields of `hk.Weather`, and where they are varied."""
+"""Fields of `hk.Channel`, and where they are varied."""
 
 
 def descendants(kind: type) -> set[type]:
@@ -383,16 +398,17 @@ def descendants(kind: type) -> set[type]:
 
 
 def kinds() -> list[type[hk.Algorithm]]:
-    """Every algorithm class of hocket that somebody could instantiate; those of experiments aside."""
+    """Every algorithm class of hocket that somebody could instantiate."""
     for module in pkgutil.walk_packages(hk.__path__, "hocket."):
-        if module.name.startswith(("hocket.algorithms.", "hocket.learning.", "hocket.federation.engine.")):
+        if module.name.startswith(
+            ("hocket.algorithms.", "hocket.learning.", "hocket.federation.verification.")
+        ):
             importlib.import_module(module.name)
     found, queue = [], [hk.Algorithm]
     while queue:
         for kind in queue.pop().__subclasses__():
             queue.append(kind)
-            ours = kind.__module__.startswith("hocket.") and "experiments" not in kind.__module__
-            if ours and not inspect.isabstract(kind):
+            if kind.__module__.startswith("hocket.") and not inspect.isabstract(kind):
                 found.append(kind)
     return sorted(set(found), key=lambda kind: kind.__name__)
 
@@ -415,7 +431,7 @@ def missing() -> Iterator[str]:
             if field not in fields:
                 yield f"{name} has no field {field!r} any more: take it out of FIELDS in {here}"
     for entry, call in ENTRIES.items():
-        names, known = list(inspect.signature(call).parameters), PARAMETERS[entry]
+        names, known = parameters(call), PARAMETERS[entry]
         for name in names:
             if name not in known:
                 yield f"{entry}({name}=) is on no axis: add PARAMETERS[{entry!r}][{name!r}] to {here}"
@@ -442,8 +458,8 @@ def missing() -> Iterator[str]:
             yield f"{kind.__name__} stands in no cell: add one to FIELDS['Choco']['compressor'] in {here}"
     for family in {*FAMILIES} - {*FIELDS["FunctionSharing"]["family"]}:
         yield f"the family {family!r} stands in no cell: add it to FIELDS['FunctionSharing'] in {here}"
-    for name in {one.name for one in dataclasses.fields(hk.Weather)} ^ {*WEATHER}:
-        yield f"Weather.{name} is in the code or in the table alone: see WEATHER in {here}"
+    for name in {one.name for one in dataclasses.fields(hk.Channel)} ^ {*CHANNEL}:
+        yield f"Channel.{name} is in the code or in the table alone: see CHANNEL in {here}"
     for section, model in (("privacy", SECTIONS["privacy"]), ("certificate", CertificateSection)):
         for key in {*model.model_fields} ^ SECTION_KEYS[section]:
             yield f"[{section}] {key} is in the code or in the table alone: see SECTION_KEYS in {here}"

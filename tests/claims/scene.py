@@ -16,7 +16,7 @@ import numpy as np
 
 import hocket as hk
 from hocket.agent import Agent, no_step
-from hocket.algorithm import Setting, Tell, Total, opened, speaks
+from hocket.algorithm import SecureSum, SendEach, Setting, communicates, opened
 from hocket.networks.neighbour_tables import tabulate
 from hocket.noise import threefry
 from hocket.noise.draws import Draw, Pair, Paired, When
@@ -75,7 +75,7 @@ class Scene:
     lies: bool = False
     """Whether members of the coalition send numbers of their own choice in place of their messages."""
     channel: Any = None
-    """`hk.Weather`: messages that are lost or late, agents that are inactive; None where every one arrives."""
+    """`hk.Channel`: messages that are lost or late, agents that are inactive; None where every one arrives."""
 
     @cached_property
     def honest(self) -> list[int]:
@@ -150,7 +150,7 @@ class Scene:
     def luck(self) -> Any:
         """By round: who is inactive, and by how many rounds each message is late; −1 where it is lost."""
         rng, n, about = np.random.default_rng(self.seed + 1), self.network.n, self.channel
-        inactive = rng.uniform(size=(self.rounds + 2, n)) < about.sleep
+        inactive = rng.uniform(size=(self.rounds + 2, n)) < about.inactive
         late = rng.integers(0, about.delay + 1, size=(self.rounds + 2, n, n))
         return inactive, np.where(rng.uniform(size=late.shape) < about.loss, -1, late)
 
@@ -171,35 +171,35 @@ class Scene:
             agents = [self.agent(0, j, k, self._of(j, self.shares)) for j in range(n)]
             talks: list[Any] = [round_of(agents[j], states[j], k) for j in range(n)]
             received: list[Any] = [None] * n
-            after: list[Any] = [] if speaks(talks[0]) else talks
+            after: list[Any] = [] if communicates(talks[0]) else talks
             while not after:
-                spoken = []
+                outgoing = []
                 for talk, words in zip(talks, received, strict=True):
                     try:
-                        spoken.append(talk.send(words))
+                        outgoing.append(talk.send(words))
                     except StopIteration as end:
                         after.append(end.value)
-                if spoken:
-                    meant = [self._meant(one) for one in spoken]
+                if outgoing:
+                    meant = [self._meant(one) for one in outgoing]
                     for liar in self.coalition if self.lies else ():
                         meant[liar] = jax.tree.map(lambda leaf, k=k: 0 * leaf + _lie(k), meant[liar])
-                    sent.append((k, isinstance(spoken[0], Total), meant))
-                    received = [self._received(sent, j, spoken[j], meant[j]) for j in range(n)]
+                    sent.append((k, isinstance(outgoing[0], SecureSum), meant))
+                    received = [self._received(sent, j, outgoing[j], meant[j]) for j in range(n)]
             states = [states[j] if self.inactive(k, j) else after[j] for j in range(n)]
         return sent
 
     def _of(self, j: int, shares: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         return {name: table[:, j] for name, table in shares.items()}
 
-    def _meant(self, spoken: Any) -> Any:
-        if isinstance(spoken, Tell):
+    def _meant(self, outgoing: Any) -> Any:
+        if isinstance(outgoing, SendEach):
             raise NotImplementedError("a message of its own to each neighbour has no certificate")
-        return spoken.values if isinstance(spoken, Total) else opened(spoken, spoken[0])
+        return outgoing.values if isinstance(outgoing, SecureSum) else opened(outgoing, outgoing[0])
 
-    def _received(self, so_far: list[Any], j: int, spoken: Any, sent: Any) -> Any:
+    def _received(self, so_far: list[Any], j: int, outgoing: Any, sent: Any) -> Any:
         """What agent j is handed in the last exchange so far: real messages of the others, a real total."""
         k, _, meant = so_far[-1]
-        if isinstance(spoken, Total):
+        if isinstance(outgoing, SecureSum):
             return jax.tree.map(lambda *values: sum(values), *meant)
         B = self.weights[(k - 1) % self.network.period]
         near = [i for i in range(self.network.n) if i != j and B[j, i] > 0]
@@ -228,22 +228,22 @@ class Scene:
         for k in range(1, self.rounds + 2):
             talk: Any = round_of(self.agent(world, j, k, shares), state, k)
             received = None
-            if not speaks(talk):
+            if not communicates(talk):
                 state = talk
-            while speaks(talk):
+            while communicates(talk):
                 try:
-                    spoken = talk.send(received)
+                    outgoing = talk.send(received)
                 except StopIteration as end:
                     state = state if self.inactive(k, j) else end.value
                     break
-                mine, (_, _, meant) = self._meant(spoken), real[place]
+                mine, (_, _, meant) = self._meant(outgoing), real[place]
                 silent = self.inactive(k, j)
                 off += [
                     np.ravel(a - b) * (not silent)
                     for a, b in zip(jax.tree.leaves(mine), jax.tree.leaves(meant[j]), strict=True)
                 ]
                 place += 1
-                received = self._received(real[:place], j, spoken, mine)
+                received = self._received(real[:place], j, outgoing, mine)
         return np.concatenate([*off, np.zeros(0)])
 
     def off(self, shares: dict[str, np.ndarray]) -> np.ndarray:

@@ -18,13 +18,13 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from hocket.errors import BadStudy, HocketError
-from hocket.noise.summands import flat
-from hocket.noise.total_noise import GRID_BITS, variances
+from hocket.secagg.noise_share import GRID_BITS, variances
+from hocket.secagg.summands import flat
 from hocket.studies import Table, check_table, parse_study
-from hocket.studies.columns import ColumnSection
-from hocket.studies.promise import Among
-from hocket.studies.results import concluded
-from hocket.studies.study import SECTIONS
+from hocket.studies.disclosure.promise import Among
+from hocket.studies.results.results import concluded
+from hocket.studies.spec.columns import ColumnSection
+from hocket.studies.spec.study import SECTIONS
 from tests.claims.cells import Result
 
 Row = tuple[Any, Any, Any, Any]
@@ -245,12 +245,12 @@ def _seen(study: Any, row: Row | None, among: Among, wild: bool) -> Seen | None:
         if row == CORNERS[0] and "fewer than" in str(error) and "units of the grid" in str(error):
             raise TooLittleNoise(str(error)) from None
         return None
-    generator, heard = concluded(understood), None
+    generator, received = concluded(understood), None
     values, spread, shape = [], [], []
     rng = np.random.default_rng(3)
     for _ in range(50):
         try:
-            total = generator.send(heard)
+            total = generator.send(received)
         except StopIteration as end:
             data = replace(end.value, own_remarks=()).data
             shape.append(str({key: one for key, one in data.items() if key != "rows_by_member"}))
@@ -262,7 +262,7 @@ def _seen(study: Any, row: Row | None, among: Among, wild: bool) -> Seen | None:
         spread.append(np.array(variances(total.values, total.noise), dtype=float))
         shape.append((len(values[-1]), total.bits, str(total.names)))
         # The same sums come back in both worlds, so that what differs is this member's doing.
-        heard = jax.tree.map(lambda own: _sum(np.shape(own), rng if wild else None), total.values)
+        received = jax.tree.map(lambda own: _sum(np.shape(own), rng if wild else None), total.values)
     return Seen(tuple(values), tuple(spread), tuple(shape))
 
 

@@ -102,7 +102,8 @@ def test_nothing_is_claimed_of_what_adds_no_normal_noise(base):
         ("FunctionSharing Nids", (("step", "auto"),)),
         ("FunctionSharing Nids", (("workload", "logistic"),)),
         ("RssNb own free", (("prox", "L1"), ("start", "far"))),
-        ("RssNb", (("step", "falling"), ("weather", "sleep"))),
+        ("RssNb", (("step", "falling"), ("channel", "inactive"))),
+        ("RssNb", (("by", "linearisation"), ("channel", "inactive"))),
         ("FunctionSharing box", (("FunctionSharing.inner", "JointAverage"), ("by", "linearisation"))),
     ],
     ids=str,
@@ -200,14 +201,26 @@ def test_the_other_doors_print_what_certify_certifies():
     """The command, a plan of noise and an audit: numbers that `hk.certify` prints too, whose cells are played."""
     network = hk.Network.cycle(5)
     for key in ("rss-nb", "function-sharing"):
-        asked = {"sigma": 2.0, "own": 0.5, "sensitivity": 1.0, "rounds": 4, "colluders": 1}
+        asked = {"sigma": 2.0, "independent": 0.5, "sensitivity": 1.0, "rounds": 4, "colluders": 1}
         command = certify_command(
-            topology="cycle:5", algorithm=key, colluders=1, sigma="2", own=0.5, sensitivity=1.0, rounds=4
+            topology="cycle:5",
+            algorithm=key,
+            colluders=1,
+            sigma="2",
+            independent=0.5,
+            sensitivity=1.0,
+            rounds=4,
         )
         assert command.data["mu"] == pytest.approx(hk.certify(network, key, **asked).mu)  # type: ignore[index]
         plan = plan_certificate(network, key, epsilon=1.0, colluders=1, sensitivity=1.0, rounds=4)
         again = hk.certify(
-            network, key, sigma=plan.sigma, own=plan.own, colluders=1, sensitivity=1.0, rounds=4
+            network,
+            key,
+            sigma=plan.sigma,
+            independent=plan.independent,
+            colluders=1,
+            sensitivity=1.0,
+            rounds=4,
         )
         assert again.epsilon(1e-6) <= 1.0 + 1e-9
         assert plan.certificate.mu == pytest.approx(again.mu)

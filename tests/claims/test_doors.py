@@ -14,6 +14,7 @@ import hocket as hk
 from hocket.cli.certify import certify as certify_command
 from hocket.errors import HocketError
 from hocket.privacy import plan_certificate
+from tests.claims.options import parameters
 
 Ways = list[tuple[Any, Any]]
 RING = hk.Network.cycle(5)
@@ -24,8 +25,8 @@ COMMAND: dict[str, tuple[str | None, Ways]] = {
     "colluders": ("colluders", [(0, 0), (2, 2)]),
     "coalition": ("coalition", [("0", [0]), ("0,3", [0, 3])]),
     "sigma": ("sigma", [("0.3", 0.3), ("1,2,1.5,1,0.5", [1, 2, 1.5, 1, 0.5])]),
-    "own": ("own", [(0.0, 0.0), (2.0, 2.0)]),
-    "anchor_sigma": ("anchor_sigma", [(1.0, 1.0)]),
+    "independent": ("independent", [(0.0, 0.0), (2.0, 2.0)]),
+    "persistent": ("persistent", [(1.0, 1.0)]),
     "move": ("move", [("1,2,.3", (1, 2, [0.3])), ("1,2,.3;.1", (1, 2, [0.3, 0.1]))]),
     "shift": ("shift", [("1:-.3,2:.3", {1: [-0.3], 2: [0.3]})]),
     "transfer": ("transfer", [(0.5, 0.5)]),
@@ -46,7 +47,7 @@ PLAN: dict[str, list[Any]] = {
     "epsilon": [0.2, 8.0],
     "delta": [1e-9],
     "colluders": [0, 2],
-    "protect": ["transfer", "member"],
+    "transfer": [0.5],
     "sensitivity": [None, 0.1],
     "clip": [0.7],
     "rounds": [None, 9],
@@ -70,7 +71,7 @@ def changes(table: dict[str, list[Any]], *, two: bool = True) -> Iterator[dict[s
 
 def test_every_option_of_both_has_values():
     assert {*inspect.signature(certify_command).parameters} == {*COMMAND}
-    assert {*inspect.signature(plan_certificate).parameters} == {*PLAN}
+    assert {*parameters(plan_certificate)} == {*PLAN}
 
 
 @pytest.mark.parametrize("key", ["function-sharing", "rss-nb"])
@@ -88,9 +89,9 @@ def printed(key: str, *, two: bool) -> int:
     """How many certificates the command printed; each is that of `hk.certify`."""
     count = 0
     for changed in changes({name: ways for name, (_, ways) in COMMAND.items()}, two=two):
-        typed = {"topology": "cycle:5", "algorithm": key, "colluders": 1, "own": 0.5, "rounds": 4}
+        typed = {"topology": "cycle:5", "algorithm": key, "colluders": 1, "independent": 0.5, "rounds": 4}
         typed |= {name: way[0] for name, way in changed.items()}
-        asked = {"colluders": 1, "own": 0.5, "rounds": 4, "sigma": 1.0}
+        asked = {"colluders": 1, "independent": 0.5, "rounds": 4, "sigma": 1.0}
         asked |= {COMMAND[name][0]: way[1] for name, way in changed.items() if COMMAND[name][0] is not None}
         if not RELATIONS & {*changed}:
             typed["sensitivity"] = asked["sensitivity"] = 1.0
@@ -133,20 +134,21 @@ def kept_goals(key: str, some: Iterable[dict[str, Any]]) -> int:
     planned = 0
     for changed in some:
         asked = {"networks": RING, "algorithm": key, "epsilon": 1.0, "delta": 1e-6, "colluders": 1}
-        asked |= {"sensitivity": 1.0, "rounds": 4} | changed
+        moves = {"transfer", "clip"} & {*changed}
+        asked |= {"sensitivity": None if moves else 1.0, "rounds": 4} | changed
         try:
             plan = plan_certificate(**asked)
         except HocketError:
             continue
         planned += 1
-        moves = asked.get("protect") == "transfer"
-        size = 2 * asked["clip"] if asked.get("clip") is not None else asked["sensitivity"]
+        size = 2 * asked["clip"] if "clip" in asked else asked["sensitivity"]
+        hidden = {"transfer": asked["transfer"]} if "transfer" in asked else {"sensitivity": size}
         found = hk.certify(
             plan.network,
             asked["algorithm"],
             sigma=plan.by_link,
-            own=plan.own,
-            **{"transfer" if moves else "sensitivity": size},
+            independent=plan.independent,
+            **hidden,
             **{
                 name: asked[name] for name in ("colluders", "rounds", "runs", "step", "rate") if name in asked
             },

@@ -11,6 +11,7 @@ import inspect
 import itertools
 import math
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 import pytest
@@ -21,23 +22,22 @@ from hocket.config.problems import SETS
 from hocket.config.sections import read_step
 from hocket.errors import HocketError
 from hocket.federation import ClippedTask, LeastSquaresTask
-from hocket.federation.certificate_check import check_certificate
-from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_file import parse_plan, plan_text
-from hocket.federation.plan_sections import (
+from hocket.federation.audit.certificate_check import check_certificate
+from hocket.federation.plan.plan import FederationPlan
+from hocket.federation.plan.plan_file import parse_plan, plan_text
+from hocket.federation.plan.sections import (
     SECTIONS as ALGORITHMS,
 )
-from hocket.federation.plan_sections import (
+from hocket.federation.plan.sections import (
     AuditSection,
     CertificateSection,
     FederationSection,
-    NetworkSection,
-    RunSection,
+    PlanNetworkSection,
+    PlanRunSection,
     TaskSection,
     read_feasible,
 )
-from hocket.federation.record_bounds import check_records
-from hocket.federation.task_class import check_objectives
+from hocket.federation.workloads.task_checks import check_objectives, check_records
 from tests.peers.test_certified_plans import DIM, MEMBER, RECORD, TRANSFER, Wanted, drawn
 
 BASES = {
@@ -55,7 +55,6 @@ CHANGES = {
     "run.reach": [10.0],
     "run.means": [2],
     "run.drop_after": ["24h"],
-    "run.rejoin": [True],
     "audit.colluders": [2],
     "task.dimension": [2],
     "task.objectives": ["any", "polynomial:1"],
@@ -65,7 +64,7 @@ CHANGES = {
     "algorithm.grid": [None],
     "algorithm.clip": [None, 5.0],
     "algorithm.delta": [3.0],
-    "algorithm.anchor": [0.5],
+    "algorithm.persistent": [0.5],
     "algorithm.split": ["paper"],
     "algorithm.distribution": ["uniform", "gaussian"],
     "algorithm.failure": [1e-3],
@@ -108,7 +107,7 @@ NO_MATTER = {
     ),
 }
 """Keys of a plan that are not changed, and why; algorithms have tables of their own in `options.FIELDS`."""
-DRAFTED = {"epsilon", "protect", "columns", "target", "sensitivity", "rate", "clip"}
+DRAFTED = {"epsilon", "delta", "protect", "columns", "target", "sensitivity", "rate", "clip"}
 """Options of `hocket peer plan` that ask for a promise: each stands in one of `BASES`."""
 GIVEN = {
     ClippedTask: {"loss", "data", "dimension", "clip", "batch", "size", "first", "objectives"},
@@ -126,8 +125,8 @@ def missing() -> Iterator[str]:
     sections = {
         "federation": FederationSection,
         "task": TaskSection,
-        "run": RunSection,
-        "network": NetworkSection,
+        "run": PlanRunSection,
+        "network": PlanNetworkSection,
     }
     sections |= {"audit": AuditSection, "certificate": CertificateSection}
     there = {f"{section}.{key}" for section, model in sections.items() for key in model.model_fields}
@@ -176,7 +175,6 @@ def judged(plan: FederationPlan, *changes: tuple[str, object]) -> str | None:
         dim=again.task.dimension,
         rate=section.rate or 1.0,
         release="mixed",
-        linear=again.task.objectives == "polynomial:1",
         objectives=again.task.objectives,
         **{"transfer" if section.protect == "transfer" else "sensitivity": section.sensitivity},
     )
@@ -198,16 +196,25 @@ def farthest(plan: FederationPlan) -> float:
     for size in (*section.columns, section.target):
         for signs in itertools.product((-size, 0.0, size), repeat=dim):
             for target in (-section.target, section.target):
-                task = LeastSquaresTask(np.array([signs]), np.array([target]))
+                task, coefficients = one_record(signs, target)
                 try:
                     check_objectives(task, plan)
                     check_records(task, plan)
                 except HocketError:
                     continue
-                allowed.append(task.coefficients()[0] / np.sqrt(stored.family.relative_variance(dim)))
-    moves = section.protect == "transfer"
-    apart = (np.linalg.norm(one - (0 if moves else other)) for one in allowed for other in allowed)
-    return max(map(float, apart), default=0.0)
+                allowed.append(coefficients)
+    if not allowed:
+        return 0.0
+    ends = np.array(allowed) / np.sqrt(stored.family.relative_variance(dim))
+    others = np.zeros((1, ends.shape[1])) if section.protect == "transfer" else ends
+    return max(float(np.linalg.norm(ends - other, axis=1).max()) for other in others)
+
+
+@cache
+def one_record(columns: tuple[float, ...], target: float) -> tuple[LeastSquaresTask, np.ndarray]:
+    """A member with one record, and the coefficients of its objective."""
+    task = LeastSquaresTask(np.array([columns]), np.array([target]))
+    return task, task.coefficients()[0]
 
 
 def planned(base: str) -> tuple[FederationPlan, list[tuple[str, object]]]:

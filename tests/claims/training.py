@@ -65,12 +65,12 @@ def _of_all(size: int, batched: list[bool], h: Any) -> Any:
     return jnp.full(size, jnp.abs(h).max()), True
 
 
-_heard: dict[str, float] = {}
+_received: dict[str, float] = {}
 
 
 def _remembered(h: Any) -> Any:
-    _heard["most"] = max(_heard.get("most", 0.0), float(np.abs(h).max()))
-    return np.float32(_heard["most"])
+    _received["most"] = max(_received.get("most", 0.0), float(np.abs(h).max()))
+    return np.float32(_received["most"])
 
 
 def _on_the_host(h: Any) -> Any:

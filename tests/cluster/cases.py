@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import hocket as hk
-from hocket.engines import measurement_cost
-from hocket.engines.schedule import Marks, recorded_rounds
+from hocket.engines import schedule
+from hocket.engines.schedule import MarkedRounds, recorded_rounds
 from tests.laws.table import ROWS, quadratics
 from tests.units.engine_cases import PHASES, SIX, STEP
 
@@ -56,16 +56,16 @@ def given_noise(engine: str) -> hk.Run:
     return play(engine, hk.RssNb(0.0, noise=noise), SEVEN)
 
 
-def few_agents(rounds: int) -> Marks:
+def few_agents(rounds: int) -> MarkedRounds:
     """Five agents at most rounds, eight at the end."""
     recorded = recorded_rounds(rounds)
-    return Marks(recorded, np.where(recorded < rounds, 5, 8))
+    return MarkedRounds(recorded, np.where(recorded < rounds, 5, 8))
 
 
 def farthest(engine: str) -> hk.Run:
     """A gap that looks at the agents farthest from the mean only, as it does where there are many."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measurement_cost, "marks", lambda compiled, rounds, exact: few_agents(rounds))
+        patch.setattr(schedule, "marks", lambda program, rounds, exact: few_agents(rounds))
         start = np.arange(80).reshape(40, 2) / 20
         return play(engine, hk.Dgd(), hk.Network.cycle(40), start=start)
 
@@ -95,7 +95,7 @@ OTHERS: dict[str, Case] = {
     "dense": lambda engine: play(engine, hk.RssNb(1.0), hk.Network.complete(18)),
     "large": lambda engine: play(engine, hk.RssNb(1.0), hk.Network.random_regular(4, 40)),
     "by-link": lambda engine: play(
-        engine, hk.RssNb(0.0, sd=np.linspace(0.1, 2, len(SEVEN.links)), anchor=0.5), SEVEN
+        engine, hk.RssNb(0.0, sd=np.linspace(0.1, 2, len(SEVEN.links)), persistent=0.5), SEVEN
     ),
     "mixed-losses": mixed_losses,
     "given-noise": given_noise,
@@ -106,15 +106,15 @@ OTHERS: dict[str, Case] = {
     "tolerance": lambda engine: play(engine, hk.Dgd(), rounds=2000, tolerance=1e-3),
 }
 WHEEL = hk.Network.random_directed(7, 0.4, seed=1)
-FOUL = hk.Weather(loss=0.3, burst=3, sleep=0.2, delay=2)
+FOUL = hk.Channel(loss=0.3, burst=3, inactive=0.2, delay=2)
 OUTSIDE: dict[str, Case] = {
     "directed": lambda engine: play(engine, hk.PushSum(), WHEEL),
-    "weather": lambda engine: play(engine, hk.PushDiging(), WHEEL, weather=FOUL),
-    "weather-own": lambda engine: play(engine, hk.RssNb(1.0), SEVEN, weather=FOUL),
+    "channel": lambda engine: play(engine, hk.PushDiging(), WHEEL, channel=FOUL),
+    "weather-own": lambda engine: play(engine, hk.RssNb(1.0), SEVEN, channel=FOUL),
     "weather-star": lambda engine: play(
-        engine, hk.AugDgm(), hk.Network.star(9), weather=hk.Weather(loss=0.3, both_ways=True)
+        engine, hk.AugDgm(), hk.Network.star(9), channel=hk.Channel(loss=0.3, both_ways=True)
     ),
 }
 CASES: dict[str, Case] = BY_ROW | VARYING | OTHERS | OUTSIDE
-QUICK = ("rss-nb-anchored", "rss-lb", "star", "weather")
+QUICK = ("rss-nb-anchored", "rss-lb", "star", "channel")
 """What two processes play in every test run; the rest is for `make endurance`."""

@@ -26,7 +26,7 @@ ROUNDS = 3000
 def play(engine: Any, folder: Path | None = None) -> hk.Run:
     """An anchored run on a ring of nine, whose agents no number of processes up to four shares evenly."""
     network = hk.Network.cycle(9)
-    algorithm = hk.RssNb(1.0, anchor=0.5)
+    algorithm = hk.RssNb(1.0, persistent=0.5)
     return hk.solve(
         quadratics(9, 2, 1), network, algorithm, rounds=ROUNDS, seed=4, engine=engine, checkpoint=folder
     )

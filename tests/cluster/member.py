@@ -47,11 +47,7 @@ def complaint(attempt: Callable[[], Any]) -> str:
 def complaints(out: Path) -> dict[str, str]:
     """What is said to bad input."""
     agents = jax.process_count() - 1
-    few = (
-        hk.Network.from_edges([(0, j) for j in range(1, agents)], n=agents)
-        if agents > 1
-        else hk.Network.single()
-    )
+    few = hk.Network([(0, j) for j in range(1, agents)], n=agents) if agents > 1 else hk.Network.single()
     kept = out / "kept"
     play("cluster", hk.Dgd(), checkpoint=kept)
     return {

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from hocket.engines.cluster import liveness, processes
-from hocket.engines.cluster.liveness import ALARM, ALARMED, ALIVE, LEFT, PATIENCE, Watch
+from hocket.engines.cluster.liveness import ALARM, ALARMED, ALIVE, LEFT, PATIENCE, LivenessWatch
 from hocket.engines.cluster.local_processes import run_together
 from hocket.engines.cluster.processes import ADDRESS, COUNT, NUMBER
 from hocket.errors import BadInput, ClusterError
@@ -68,7 +68,7 @@ def clock() -> Clock:
 def watch(clock: Clock) -> Any:
     store, ended = Store(), []
     store.words |= {f"{ALIVE}1": "1", f"{ALIVE}2": "1"}
-    return Watch(store, 0, 3, ended=ended.append, clock=clock, sleep=clock.sleep), store, ended
+    return LivenessWatch(store, 0, 3, ended=ended.append, clock=clock, sleep=clock.sleep), store, ended
 
 
 def beat(store: Store, *numbers: int) -> None:
@@ -88,7 +88,7 @@ def test_a_process_without_signs_of_life_is_named(watch, clock):
 
 def test_a_process_that_says_it_is_busy_is_waited_for(watch: Any, clock: Clock) -> None:
     guard, store, ended = watch
-    other = Watch(store, 2, 3, clock=clock, sleep=clock.sleep)
+    other = LivenessWatch(store, 2, 3, clock=clock, sleep=clock.sleep)
     with other.busy():
         for _ in range(5):  # nothing of it can beat
             guard._look()
@@ -169,10 +169,10 @@ def test_a_coordinator_out_of_reach_is_named_by_its_address(monkeypatch):
 
 def test_how_a_process_was_started_is_read_from_its_environment():
     started = {ADDRESS: "host:1", COUNT: "3", NUMBER: "2"}
-    assert processes._called(started) == processes.Call("host:1", 3, 2)
+    assert processes._called(started) == processes.ClusterPlace("host:1", 3, 2)
     assert processes._called({}) is None
     assert processes._called({"SLURM_STEP_NUM_TASKS": "1"}) is None
-    assert processes._called({"SLURM_STEP_NUM_TASKS": "8"}) == processes.Call()
+    assert processes._called({"SLURM_STEP_NUM_TASKS": "8"}) == processes.ClusterPlace()
     with pytest.raises(BadInput, match="JAX_PROCESS_ID is not a whole number"):
         processes._called({ADDRESS: "host:1", COUNT: "3"})
     with pytest.raises(BadInput, match="processes are numbered from 0"):

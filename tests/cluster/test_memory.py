@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import hocket as hk
-from hocket.engines import compiled, simulator
+from hocket.engines import simulator
+from hocket.engines.compiled.player import Compiled
 from hocket.errors import OutOfMemory
 from tests.units.engine_cases import play
 
@@ -21,7 +22,7 @@ def test_a_full_device_says_what_the_run_needs_and_what_to_lower(monkeypatch):
     with pytest.raises(OutOfMemory) as caught:
         play(hk.Dgd())
     said = str(caught.value)
-    assert said.startswith("out of memory on cpu:0: the run needs about ")
+    assert said.startswith("out of memory on cpu:0: data and states alone take ")
     assert "take dtype='float32'" in said
     assert "lower the agents (6), their dimension (2)" in said
     assert "engine='cluster'" in said
@@ -29,7 +30,7 @@ def test_a_full_device_says_what_the_run_needs_and_what_to_lower(monkeypatch):
 
 def test_before_anything_is_compiled_data_and_states_are_counted(monkeypatch):
     monkeypatch.setattr("hocket.engines.solver.prepare", exhausted)
-    with pytest.raises(OutOfMemory, match="needs about 360 bytes; leave the time average out"):
+    with pytest.raises(OutOfMemory, match="alone take 360 bytes; leave the time average out"):
         play(hk.Dgd(), dtype=np.float32)  # 36 coefficients, 6 agents, 4 times 12 coordinates
 
 
@@ -37,6 +38,6 @@ def test_other_errors_pass(monkeypatch):
     def broken(*args: object, **kwargs: object) -> None:
         raise ValueError("something else")
 
-    monkeypatch.setattr(compiled.Compiled, "advance", broken)
+    monkeypatch.setattr(Compiled, "advance", broken)
     with pytest.raises(ValueError, match="something else"):
         play(hk.Dgd())

@@ -18,7 +18,7 @@ from hocket import algorithms
 from hocket.cli import main
 from hocket.config.problems import PROBLEMS, SETS, FromPython
 from hocket.config.sections import ALGORITHM_SECTIONS as SECTIONS
-from hocket.config.sections import ConstantSection, NetworkSection, PowerSection, RunSection, WeatherSection
+from hocket.config.sections import ChannelSection, ConstantSection, NetworkSection, PowerSection, RunSection
 
 from .reader import NOT_RUN, Reader, blocks
 
@@ -163,7 +163,7 @@ def test_every_algorithm_is_described(page: str) -> None:
 def test_every_configuration_key_is_described() -> None:
     text = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
     sections = [*PROBLEMS.values(), FromPython, *SETS.values(), *SECTIONS.values()]
-    sections += [NetworkSection, PowerSection, ConstantSection, RunSection, WeatherSection]
+    sections += [NetworkSection, PowerSection, ConstantSection, RunSection, ChannelSection]
     keys = {key for section in sections for key in section.model_fields} | {*PROBLEMS, *SETS, *SECTIONS}
     assert sorted(key for key in keys if not re.search(rf"`{key}\b", text)) == []
 

@@ -1,4 +1,4 @@
-"""What a member, or whoever solved something, finds on its disk again: journals, ledgers, releases and saved runs."""
+"""What a member, or whoever solved something, finds on its disk again: journals, accounts and saved runs."""
 
 from __future__ import annotations
 
@@ -10,45 +10,38 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 import hocket as hk
-from hocket.federation.ledger import Ledger, Served
-from hocket.federation.metrics import measurements
-from hocket.federation.run_folder import read_json
-from hocket.federation.served_plan import ServedPlan, record_of
+from hocket.federation.monitoring.metrics import measurements
+from hocket.federation.state.accounts import Accounts, RecordedRun
+from hocket.federation.state.run_folder import read_json
+from hocket.federation.state.served_plan import ServedPlan, record_of
 from hocket.links.handshake import FromSystem
 from hocket.links.journal import Journal
 from hocket.links.records import Record
 from hocket.runs.storage import load_run
-from hocket.studies.releases import Release, Releases, RowSet
+from hocket.studies.data.table import Table
+from hocket.studies.disclosure.known_rows import KnownRows
+from hocket.studies.disclosure.releases import Release, Releases
+from hocket.studies.disclosure.row_sets import TWINS, RowSet
 from tests.fuzz.mutations import changed_bytes, changed_text, changed_tree, pick
 from tests.peers.journal_case import begin
 from tests.peers.plans import IDENTITIES, drawn
 
 PLAN = drawn().signed_by(IDENTITIES[0])
+TABLE = Table.of({"x": [1, 2], "y": ["a", None]})
 
 
 @dataclass
-class Journals:
-    """Databases of a member in its fourth round: cells changed as SQLite would write them, or bytes changed."""
+class Databases:
+    """A member's database: cells changed as SQLite would write them, or bytes changed."""
 
     folder: Path
-
-    def __post_init__(self) -> None:
-        path = self.folder / "whole.db"
-        with Journal.open(path, PLAN.run_hash) as journal:
-            journal.agreements.offer("anna", FromSystem().offer(0, 1))
-            journal.agreements.keep("anna", bytes(32), chain=bytes(32), once=bytes(32), ready=bytes(32))
-            for k in (1, 2, 3):
-                begin(journal, k)
-            records = {"anna": Record(3)}
-            journal.commit_round(4, b"x", chains={}, words={"anna": b"w"}, records=records)
-            journal.commit_words(4, 1, {"anna": b"second"}, {"anna": b"heard"})
-            journal.meet("anna", 3, "0" * 16)
-        self.whole = path.read_bytes()
+    whole: bytes
 
     def __call__(self, draw: Random) -> bytes:
         if draw.random() < 0.5:
@@ -68,6 +61,35 @@ class Journals:
                     database.execute(f"UPDATE OR IGNORE {table} SET {column} = ? WHERE rowid = ?", (new, row))
         database.close()
         return path.read_bytes()
+
+
+def journal(folder: Path) -> Databases:
+    """Of a run in its fourth round."""
+    path = folder / "whole.db"
+    with Journal.open(path, PLAN.run_hash) as journal:
+        journal.agreements.offer("anna", FromSystem().offer(0, 1))
+        journal.agreements.keep("anna", bytes(32), chain=bytes(32), once=bytes(32), ready=bytes(32))
+        for k in (1, 2, 3):
+            begin(journal, k)
+        records = {"anna": Record(3)}
+        journal.commit_round(4, b"x", chains={}, messages={"anna": b"w"}, records=records)
+        journal.commit_messages(4, 1, {"anna": b"second"}, {"anna": b"heard"})
+        journal.meet("anna", 3, "0" * 16)
+    return Databases(folder, path.read_bytes())
+
+
+def accounts(folder: Path) -> Databases:
+    """Of a home with two runs and a release."""
+    made = Accounts(folder / "whole")
+    made.begin("trial-7", RecordedRun("r", PLAN.run_hash.hex(), "rss-nb", "d", record_of(PLAN), {"anna": 3}))
+    made.begin("other", RecordedRun("s", "t", "rss-nb"))
+    made.keep_rows("trial-7", np.arange(3, dtype=np.uint64))
+    known, rows = KnownRows(made), RowSet("the model", np.arange(16) % 2 == 0, frozenset({TWINS}))
+    known.remember(known.fingerprints(TABLE), np.arange(2))
+    with made.writing() as write:
+        line = Release("f" * 64, "T", ("x",), ("x > 1",), (rows,), 0.5, "r").line
+        write.execute("INSERT INTO releases VALUES (NULL, 'r', ?)", (line,))
+    return Databases(folder, made.path.read_bytes())
 
 
 def _other(value: Any, draw: Random) -> Any:
@@ -90,32 +112,42 @@ def journal_reader(folder: Path) -> Callable[[bytes], object]:
             for position in (journal.position, journal.previous):
                 assert position is None or isinstance(position.state, bytes)
             _ = journal.agreements.of("anna"), journal.ballots.votes("anna"), journal.ballots.left
-            _ = journal.process_of("anna"), journal.begin_epoch(), journal.last_said
+            _ = journal.process_of("anna"), journal.begin_epoch(), journal.last_sent
             for k in (3, 4):
-                _ = journal.digest_said(k, 0, "anna"), journal.heard(k, 0), journal.said(k, 1, "anna")
+                _ = journal.digest_sent(k, 0, "anna"), journal.received(k, 0), journal.sent(k, 1, "anna")
             begin(journal, journal.round + 1)
 
     return read
 
 
-def ledger() -> list[Any]:
-    served = Served("r", PLAN.run_hash.hex(), "rss-nb", "d", record_of(PLAN))
-    return [served._asdict() | {"record": json.loads(served.record)}, served._asdict() | {"record": None}]
+def accounts_reader(folder: Path) -> Callable[[bytes], object]:
+    def read(data: bytes) -> None:
+        accounts = Accounts(folder)
+        accounts.path.write_bytes(data)
+        for name in accounts.datasets:
+            _ = accounts.rows(name), accounts.left(PLAN.run_hash.hex())
+            for run in accounts.runs(name):
+                _ = run.record and ServedPlan.read(run.record)
+        for release in Releases(accounts).all:
+            _ = release.words, release.line
+        found = KnownRows(accounts).fingerprints(TABLE)
+        KnownRows(accounts).numbers(found)
+        accounts.begin("trial-7", RecordedRun("new", "new", "rss-nb"))
 
-
-def counted(path: Path) -> None:
-    for served in Ledger(path).runs:
-        if served.record:
-            ServedPlan.read(served.record)
+    return read
 
 
 def releases() -> list[Any]:
-    rows = RowSet("the model", np.arange(16) % 2 == 0, frozenset({"twins"}))
+    rows = RowSet("the model", np.arange(16) % 2 == 0, frozenset({TWINS}))
     return [json.loads(Release("f" * 64, "T", ("x",), ("x > 1",), (rows,), 0.5, "r").line)]
 
 
-def released(path: Path) -> None:
-    for release in Releases(path.parent).all:
+def released(data: bytes) -> None:
+    """Lines of a database, which holds text."""
+    store: Any = SimpleNamespace(
+        read=lambda question: [(line,) for line in data.decode("utf-8", "replace").splitlines() if line]
+    )
+    for release in Releases(store).all:
         _ = release.words, release.line
 
 

@@ -22,21 +22,22 @@ import numpy as np
 from cryptography.utils import CryptographyDeprecationWarning
 
 from hocket.config import parse_config
-from hocket.federation.admission import outline
-from hocket.federation.attendance import Attendance
-from hocket.federation.cards import Card, read_card
-from hocket.federation.home import Home
-from hocket.federation.invitation import INVITATION, Invitation, read_invitation
-from hocket.federation.invitation import LONGEST as LONGEST_INVITATION
-from hocket.federation.invitation import PURPOSE as INVITES
-from hocket.federation.invitation import _digest as digest_of_invitation
-from hocket.federation.plan_file import LONGEST as LONGEST_PLAN
-from hocket.federation.plan_file import parse_plan, plan_text, read_plan
-from hocket.federation.policy import read_policy
-from hocket.federation.rollback import Memories, Memory
-from hocket.federation.signed_rows import FILE as SIGNED_ROWS
-from hocket.federation.signed_rows import SignedRows
-from hocket.federation.votes import read_vote, vote
+from hocket.federation.membership.roster import Roster
+from hocket.federation.membership.votes import read_vote, vote
+from hocket.federation.plan.admission import outline
+from hocket.federation.plan.cards import Card, read_card
+from hocket.federation.plan.invitation import INVITATION, Invitation, read_invitation
+from hocket.federation.plan.invitation import LONGEST as LONGEST_INVITATION
+from hocket.federation.plan.invitation import PURPOSE as INVITES
+from hocket.federation.plan.invitation import _digest as digest_of_invitation
+from hocket.federation.plan.plan_file import LONGEST as LONGEST_PLAN
+from hocket.federation.plan.plan_file import parse_plan, plan_text, read_plan
+from hocket.federation.plan.policy import read_policy
+from hocket.federation.runtime.rollback import LinkMemory, Memories
+from hocket.federation.state.home import Home
+from hocket.federation.state.served_plan import ServedPlan, record_of
+from hocket.federation.state.signed_rows import FILE as SIGNED_ROWS
+from hocket.federation.state.signed_rows import SignedRows
 from hocket.files import NESTED, toml_tables
 from hocket.links.handshake import FromSystem, Handshake, PublicKey
 from hocket.links.identity import check_certificate, expires, name_in_clear, verify
@@ -44,13 +45,22 @@ from hocket.links.journal import Journal
 from hocket.links.line import Introduction, Stamp
 from hocket.links.relay.call import Call, Role, read_call
 from hocket.links.wire import Frame, Kind, Limits, pack, pack_named, unpack, unpack_named
-from hocket.studies.condition import parse_condition
-from hocket.studies.formula import parse_formula
-from hocket.studies.releases import FILE as RELEASES
-from hocket.studies.rows import understand
-from hocket.studies.study import parse_study, read_study
-from hocket.studies.table import read_table
-from tests.fuzz.disk import PLAN, Journals, counted, journal_reader, ledger, released, releases, runs, shown
+from hocket.studies.data.rows import understand
+from hocket.studies.data.table import read_table
+from hocket.studies.spec.condition import parse_condition
+from hocket.studies.spec.formula import parse_formula
+from hocket.studies.spec.study import parse_study, read_study
+from tests.fuzz.disk import (
+    PLAN,
+    accounts,
+    accounts_reader,
+    journal,
+    journal_reader,
+    released,
+    releases,
+    runs,
+    shown,
+)
 from tests.fuzz.given import RENEWED, Folders, known, remembered, vouched
 from tests.fuzz.links import AtMember, AtMetrics, AtProxy, AtRelay
 from tests.fuzz.mutations import (
@@ -101,7 +111,7 @@ CONFIG = {
     "algorithm": {"name": "rss-nb", "delta": 1.0},
     "step": {"a": 1.0, "b": 20, "p": 0.75},
     "run": {"rounds": 10},
-    "weather": {"loss": 0.1},
+    "channel": {"loss": 0.1},
 }
 POLICY = {
     "policy": {
@@ -178,9 +188,10 @@ def doors(folder: Path) -> dict[str, Door]:
             partial(_toml, [POLICY]), _file(folder, lambda _: read_policy(Home(folder)), "policy.toml"), 20
         ),
         "table": Door(_table, _file(folder, _understood), 30, 1 << 20),
-        "journal": Door(Journals(folder), journal_reader(folder), 10),
-        "ledger": Door(partial(_json, ledger(), lines=True), _file(folder, counted), 15),
-        "releases": Door(partial(_json, releases(), lines=True), _file(folder, released, RELEASES), 5),
+        "journal": Door(journal(folder), journal_reader(folder), 10),
+        "accounts": Door(accounts(folder), accounts_reader(folder), 15),
+        "record": Door(partial(_json, [json.loads(record_of(PLAN))]), _text(ServedPlan.read), 15),
+        "releases": Door(partial(_json, releases(), lines=True), released, 15),
         "status": Door(partial(_json, [{"round": 3, "dropped": ["clinic-a"]}]), _file(folder, shown), 5),
         "run": Door(*runs(folder), 5),
     }
@@ -188,18 +199,18 @@ def doors(folder: Path) -> dict[str, Door]:
 
 def _frames() -> list[Frame]:
     arrays = (np.array([1.0, -2.5]), np.float32([[3.0]]), np.arange(5, dtype=np.uint16), b"note")
-    attendance = Attendance(PLAN, IDENTITIES[1], bytes(16))
-    kept = Frame(Kind.MARK, PLAN.run_hash, parts=(bytes(60),))
+    roster = Roster(PLAN, IDENTITIES[1], bytes(16))
+    kept = Frame(Kind.RECORD, PLAN.run_hash, parts=(bytes(60),))
     key = (bytes(range(32)), bytes(32), IDENTITIES[1].sign(b"", b""))
     return [
-        Frame(Kind.WORD, PLAN.run_hash, 7, 1, arrays),
+        Frame(Kind.MESSAGE, PLAN.run_hash, 7, 1, arrays),
         Frame(Kind.NONCE, PLAN.run_hash, parts=(bytes(32),)),
         Frame(Kind.KEY, PLAN.run_hash, parts=key),
         Frame(Kind.READY, PLAN.run_hash, parts=(bytes(32),)),
         Frame(Kind.DONE, PLAN.run_hash, 50),
         kept,
-        vote(attendance, "clinic-c").frame(PLAN),
-        *attendance.frames(),
+        vote(roster, "clinic-c").frame(PLAN),
+        *roster.frames(),
     ]
 
 
@@ -228,7 +239,7 @@ class _Member:
     """A member of the plan that a neighbour talks to."""
 
     def __init__(self, folder: Path):
-        self.attendance = Attendance(PLAN, IDENTITIES[0], bytes(16))
+        self.roster = Roster(PLAN, IDENTITIES[0], bytes(16))
         journal = Journal.open(folder / "member.db", PLAN.run_hash)
         begin(journal, 1)
         self.memories = Memories(journal, PLAN.neighbours("clinic-a"), 1)
@@ -238,9 +249,9 @@ class _Member:
 
     def __call__(self, data: bytes) -> None:
         frame = unpack(data, ROOMY, plan=PLAN.run_hash)
-        self.attendance.take(frame, "clinic-b")
-        read_vote(self.attendance, frame)
-        memory = Memory.read(frame) if frame.kind is Kind.MARK else None
+        self.roster.take(frame, "clinic-b")
+        read_vote(self.roster, frame)
+        memory = LinkMemory.read(frame) if frame.kind is Kind.RECORD else None
         if memory is not None:
             self.memories.compare("clinic-b", memory)
         parts = frame.plain(3)

@@ -17,14 +17,14 @@ from unittest import mock
 
 from hocket.cli.peer.verify import verify as verify_command
 from hocket.errors import BadConfig
-from hocket.federation import study_seal, verification
-from hocket.federation.cards import Card
-from hocket.federation.known_keys import KnownKeys
-from hocket.federation.result_files import FILE, PURPOSE, given_away
-from hocket.federation.study_seal import SIGNATURES
-from hocket.federation.verification import FILE as TRANSCRIPT
+from hocket.federation.plan.cards import Card
+from hocket.federation.state.known_keys import KnownKeys
+from hocket.federation.verification import study_signatures, verify
+from hocket.federation.verification.result_files import FILE, PURPOSE, given_away
+from hocket.federation.verification.study_signatures import SIGNATURES
+from hocket.federation.verification.verify import FILE as TRANSCRIPT
 from hocket.files import json_value
-from hocket.studies.results import COEFFICIENTS, RESULTS, coefficients_csv, digest_of
+from hocket.studies.results.results import COEFFICIENTS, RESULTS, coefficients_csv, digest_of
 from tests.fuzz.disk import PLAN
 from tests.fuzz.mutations import changed_bytes, changed_tree, pick, swollen_tree
 from tests.peers.plans import CARDS, IDENTITIES
@@ -78,7 +78,7 @@ class Folders:
         files[COEFFICIENTS] = (
             changed_bytes(table.encode(), draw).decode("latin-1") if which == COEFFICIENTS else table
         )
-        run, digests = self.plan.run_hash.hex(), {"said": "12" * 32, "heard": "34" * 32}
+        run, digests = self.plan.run_hash.hex(), {"said": "12" * 32, "received": "34" * 32}
         empty = {"signatures": {}}
         write(
             SIGNATURES,
@@ -103,7 +103,7 @@ class Folders:
                 tree = self._signed(name, tree)
             if tree is not None:
                 (self.folder / name).write_bytes(_text(tree))
-        with mock.patch("hocket.federation.plan_file.read_plan", return_value=self.plan):
+        with mock.patch("hocket.federation.plan.plan_file.read_plan", return_value=self.plan):
             answer = verify_command(self.folder / "plan.toml", given=[self.folder])
         json.dumps(answer.data)
 
@@ -114,7 +114,7 @@ class Folders:
         if name == FILE and isinstance(named := table.get("files"), dict):
             table = table | {"files": {one: self._as_it_is(one, about) for one, about in named.items()}}
         message = json.dumps(table, sort_keys=True, separators=(",", ":")).encode()
-        purpose = PURPOSE if name == FILE else verification.PURPOSE
+        purpose = PURPOSE if name == FILE else verify.PURPOSE
         return table | {"signature": base64.b64encode(IDENTITIES[0].sign(message, purpose)).decode()}
 
     def _as_it_is(self, name: str, about: Any) -> Any:
@@ -127,8 +127,9 @@ class Folders:
 
     def _signatures(self, digest: Any, sums: Any) -> dict[str, str]:
         with contextlib.suppress(*ERRORS):
-            message = study_seal._message(self.plan, digest, bytes.fromhex(sums))
-            signed = [(one.name, one.sign(message, study_seal.PURPOSE)) for one in IDENTITIES]
+            found = bytes.fromhex(digest)
+            message = study_signatures._message(self.plan, found, bytes.fromhex(sums))
+            signed = [(one.name, found + one.sign(message, study_signatures.PURPOSE)) for one in IDENTITIES]
             return {name: base64.b64encode(signature).decode() for name, signature in signed}
         return {}
 

@@ -16,13 +16,12 @@ import trustme
 from websockets.utils import accept_key
 
 from hocket.errors import LinkError
-from hocket.federation.metrics_endpoint import MetricsEndpoint
+from hocket.federation.monitoring.metrics_endpoint import MetricsEndpoint
 from hocket.links.relay import crowd, outbound, server
 from hocket.links.relay.call import CHALLENGE_BYTES, JOINED, WAIT, Call, Role
 from hocket.links.relay.connection import Connection
 from hocket.links.relay.crowd import READ_AT_ALL, Crowd
-from hocket.links.relay.frames import BINARY, CLOSE, CONTINUED, PING, PONG, framed
-from hocket.links.relay.pipes import LONGEST_MESSAGE, MAGIC
+from hocket.links.relay.pipe import LONGEST_MESSAGE
 from hocket.links.relay.proxy import Proxy
 from hocket.links.relay.server import Guest, Relay
 from hocket.machine import LOOPBACK
@@ -30,10 +29,11 @@ from tests.fuzz.disk import PLAN
 from tests.fuzz.mutations import changed_bytes, pick
 from tests.peers.plans import IDENTITIES
 from tests.peers.strangers import UPGRADE
+from tests.peers.web_frames import Opcode, framed
 
 CHALLENGE = bytes(CHALLENGE_BYTES)
 KEY = "AAAAAAAAAAAAAAAAAAAAAA=="
-NAME = "tcp://relay:1"
+NAME = f"ws://{LOOPBACK}:1"
 LISTENER, DIALLER = IDENTITIES[0], IDENTITIES[1]
 CERTIFICATES = {one.name: one.certificate_pem for one in (LISTENER, DIALLER)}
 MOST_ANSWERED = 2 * READ_AT_ALL + LONGEST_MESSAGE
@@ -64,13 +64,11 @@ class AtRelay(Played):
         client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
         with contextlib.suppress(ssl.SSLWantReadError):
             client.wrap_bio(ssl.MemoryBIO(), sent).do_handshake()
-        self.waits = _plain(Role.LISTENS, LISTENER)
-        dials, again = _plain(Role.DIALS, DIALLER), _plain(Role.LISTENS, LISTENER)
-        call = dials[len(MAGIC) + 2 :]
-        web = UPGRADE + framed(BINARY, call, mask=True)
-        said = b"".join(framed(one, b"ab", mask=True) for one in (PING, BINARY, CONTINUED, PONG, CLOSE))
+        self.waits = _call(Role.LISTENS, LISTENER)
+        dials, again = _call(Role.DIALS, DIALLER), _call(Role.LISTENS, LISTENER)
+        said = _some_of_each(mask=True)
         # The second part of each is what comes after it is known who calls.
-        self.corpus = (dials + b"hello", again, web + said, web, UPGRADE + said, sent.read(), MAGIC, UPGRADE)
+        self.corpus = (dials + said, again, dials, UPGRADE + said, sent.read(), UPGRADE)
 
     def make(self, draw: Random) -> bytes:
         return changed_bytes(pick(draw, self.corpus), draw)
@@ -78,7 +76,7 @@ class AtRelay(Played):
     async def scene(self, data: bytes, ends: contextlib.ExitStack) -> None:
         made = Relay(
             frozenset([NAME]),
-            lambda call: Guest(CERTIFICATES[call.speaker], 1) if call.speaker in CERTIFICATES else None,
+            lambda call: Guest(CERTIFICATES[call.sender], 1) if call.sender in CERTIFICATES else None,
             listen=(LOOPBACK, 0),
             tls=self.tls,
         )
@@ -88,7 +86,7 @@ class AtRelay(Played):
             while not made._waiting:  # its steps are those of this loop
                 await asyncio.sleep(0)
             task, mine = _attended(made, ends)
-            answered = await _heard(mine, data)
+            answered = await _received(mine, data)
             await task
             assert len(answered) <= max(MOST_ANSWERED, 2 * len(data))
             assert not waiting.done() or made.counts.joined or made.counts.admitted > 1
@@ -100,35 +98,38 @@ class AtRelay(Played):
 
 
 class AtMember(Played):
-    """A member at a relay that says whatever it likes: plainly, or behind a first letter by WebSocket."""
+    """A member at a relay that says whatever it likes."""
 
     def __init__(self) -> None:
-        plain = (
-            b"".join(len(one).to_bytes(2, "big") + one for one in (CHALLENGE, WAIT, JOINED)) + b"\x16hello"
-        )
-        refused = b"".join(len(one).to_bytes(2, "big") + one for one in (CHALLENGE, b"NNo \x1b[2J"))
         head = (
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             f"Sec-WebSocket-Accept: {accept_key(KEY)}\r\n\r\n"
         )
-        said = (CHALLENGE, WAIT, JOINED, b"\x16hello")
-        web = b"w" + head.encode() + b"".join(framed(BINARY, one, mask=False) for one in said)
-        more = b"".join(framed(one, b"ab", mask=False) for one in (PING, BINARY, CONTINUED, PONG, CLOSE))
-        self.corpus = (plain, refused, web, web + more, b"wHTTP/1.1 403 Forbidden\r\nServer: x\r\n\r\n")
+
+        def after_head(*said: bytes) -> bytes:
+            return head.encode() + b"".join(framed(Opcode.BINARY, one) for one in said)
+
+        web = after_head(CHALLENGE, WAIT, JOINED, b"\x16hello")
+        refused = after_head(CHALLENGE, b"NNo \x1b[2J")
+        self.corpus = (
+            refused,
+            web,
+            web + _some_of_each(mask=False),
+            b"HTTP/1.1 403 Forbidden\r\nServer: x\r\n\r\n",
+        )
 
     def make(self, draw: Random) -> bytes:
         return changed_bytes(pick(draw, self.corpus), draw)
 
     async def scene(self, data: bytes, ends: contextlib.ExitStack) -> None:
-        scheme, data = ("ws", data[1:]) if data[:1] == b"w" else ("tcp", data)
         mine, theirs = socket.socketpair()
         ends.callback(mine.close)
 
         async def connected(host: str, port: int) -> socket.socket:
             return theirs
 
-        telling = asyncio.create_task(_heard(mine, data))
-        call = Call(f"{scheme}://relay:1", Role.LISTENS, PLAN.run_hash.hex(), LISTENER.name, DIALLER.name)
+        telling = asyncio.create_task(_received(mine, data))
+        call = Call(NAME, Role.LISTENS, PLAN.run_hash.hex(), LISTENER.name, DIALLER.name)
         try:
             with (
                 mock.patch.object(outbound, "connected", connected),
@@ -164,12 +165,12 @@ class AtMetrics(Played):
         theirs.setblocking(False)
         talking = asyncio.create_task(endpoint._talk(theirs))
         talking.add_done_callback(lambda _: theirs.close())
-        heard = await _heard(mine, data.replace(b"PORT", str(endpoint.port).encode()))
+        received = await _received(mine, data.replace(b"PORT", str(endpoint.port).encode()))
         await talking
         endpoint.close()
         await asyncio.sleep(0)
-        assert not heard or heard.startswith(b"HTTP/1.1 ")
-        assert b"round 3" not in heard or b"Bearer token" in data
+        assert not received or received.startswith(b"HTTP/1.1 ")
+        assert b"round 3" not in received or b"Bearer token" in data
 
 
 class AtProxy(Played):
@@ -183,13 +184,14 @@ class AtProxy(Played):
     async def scene(self, data: bytes, ends: contextlib.ExitStack) -> None:
         mine, theirs = socket.socketpair()
         ends.callback(mine.close)
-        theirs.setblocking(False)
-        telling, refused = asyncio.create_task(_heard(mine, data)), None
+        stream = Connection(theirs)
+        telling, refused = asyncio.create_task(_received(mine, data)), None
         try:
-            with theirs:
-                await Proxy("proxy", 1, "me:password").pass_through(theirs, "relay", 1)
+            await Proxy("proxy", 1, "me:password").pass_through(stream, "relay:1")
         except LinkError as error:
             refused = error
+        finally:
+            stream.abort()
         await telling
         if refused is not None:
             assert str(refused).isprintable()
@@ -197,11 +199,17 @@ class AtProxy(Played):
             raise refused
 
 
-def _plain(role: Role, speaker: Any) -> bytes:
-    """What a member says to a relay by TCP alone."""
-    other = DIALLER if speaker is LISTENER else LISTENER
-    call = Call(NAME, role, PLAN.run_hash.hex(), speaker.name, other.name).signed_by(speaker, CHALLENGE)
-    return MAGIC + len(call).to_bytes(2, "big") + call
+def _some_of_each(*, mask: bool) -> bytes:
+    """A frame of each kind."""
+    kinds = (Opcode.PING, Opcode.BINARY, Opcode.CONT, Opcode.PONG, Opcode.CLOSE)
+    return b"".join(framed(one, b"\x03\xe8", mask=mask) for one in kinds)
+
+
+def _call(role: Role, sender: Any) -> bytes:
+    """What a member says to a relay."""
+    other = DIALLER if sender is LISTENER else LISTENER
+    call = Call(NAME, role, PLAN.run_hash.hex(), sender.name, other.name).signed_by(sender, CHALLENGE)
+    return UPGRADE + framed(Opcode.BINARY, call, mask=True)
 
 
 def _attended(made: Relay, ends: contextlib.ExitStack) -> tuple[asyncio.Task[None], socket.socket]:
@@ -216,10 +224,10 @@ def _attended(made: Relay, ends: contextlib.ExitStack) -> tuple[asyncio.Task[Non
     return task, mine
 
 
-async def _heard(mine: socket.socket, data: bytes) -> bytes:
+async def _received(mine: socket.socket, data: bytes) -> bytes:
     """What is answered to this, up to the end of both."""
     mine.setblocking(False)
-    loop, heard = asyncio.get_running_loop(), b""
+    loop, received = asyncio.get_running_loop(), b""
 
     async def send() -> None:
         with contextlib.suppress(OSError):
@@ -229,6 +237,6 @@ async def _heard(mine: socket.socket, data: bytes) -> bytes:
     sending = asyncio.create_task(send())
     with contextlib.suppress(OSError):
         while more := await loop.sock_recv(mine, 1 << 16):
-            heard += more
+            received += more
     await sending
-    return heard
+    return received

@@ -56,10 +56,10 @@ ROWS = [
     Row("dgd", lambda level: hk.Dgd(), noisy=False),
     Row("rss-nb", lambda level: hk.RssNb(level)),
     Row("rss-nb-paper", lambda level: hk.RssNb(level, split="paper"), alike=True),
-    Row("rss-nb-anchored", lambda level: hk.RssNb(level, anchor=0.5)),
+    Row("rss-nb-anchored", lambda level: hk.RssNb(level, persistent=0.5)),
     Row(
         "rss-nb-gaussian",
-        lambda level: hk.RssNb(level, anchor=0.5, distribution="gaussian"),
+        lambda level: hk.RssNb(level, persistent=0.5, distribution="gaussian"),
         alike=True,
     ),
     Row(
@@ -147,7 +147,7 @@ def ring_with_chords(
     program serves them all.
     """
     ring = [(i, (i + 1) % AGENTS) for i in range(AGENTS)]
-    return hk.Network.from_edges([(order[i], order[j]) for i, j in [*ring, *chords]], weights=weights)
+    return hk.Network([(order[i], order[j]) for i, j in [*ring, *chords]], weights=weights)
 
 
 @st.composite

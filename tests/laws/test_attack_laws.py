@@ -102,20 +102,20 @@ def straight(dim: int) -> tuple[hk.Problem, np.ndarray]:
     return hk.polynomials(coefficients, box=(-50, 50), dim=dim), slopes
 
 
-@pytest.mark.parametrize("anchor", [0.0, 0.4])
+@pytest.mark.parametrize("persistent", [0.0, 0.4])
 @pytest.mark.parametrize(("coalition", "hidden"), [((), 2), ({1}, 1), ({1, 4}, 0)])
-def test_predicted_errors_are_the_closed_forms(anchor, coalition, hidden):
+def test_predicted_errors_are_the_closed_forms(persistent, coalition, hidden):
     """sd = √(2 deg_H (σ_c² + σ_s²/K)) with a constant step [maths, section 4], K residuals from K + 1 rounds."""
     problem, _ = straight(3)
     run = hk.solve(
-        problem, RING, hk.RssNb(1.0, anchor=anchor), step=0.01, rounds=31, seed=0, keep="transcript"
+        problem, RING, hk.RssNb(1.0, persistent=persistent), step=0.01, rounds=31, seed=0, keep="transcript"
     )
     bound = 1 / (2 * 2) / np.sqrt(3)  # Δ over twice the degree, per coordinate
-    fresh, kept = (1 - anchor) * bound / np.sqrt(3), anchor * bound / np.sqrt(3)
+    fresh, kept = (1 - persistent) * bound / np.sqrt(3), persistent * bound / np.sqrt(3)
     found = mean_attack(run.view(coalition, threat="states"), 0)
     expected = np.sqrt(2 * hidden * (kept**2 + fresh**2 / 30))
     np.testing.assert_allclose(found.predicted_sd, expected, rtol=1e-12, atol=1e-15)
-    assert found.identifiable == (anchor == 0 or hidden == 0)
+    assert found.identifiable == (persistent == 0 or hidden == 0)
 
 
 @cache

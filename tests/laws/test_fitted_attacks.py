@@ -17,7 +17,7 @@ PROBLEM = hk.polynomials(ROWS, box=(-1e6, 1e6))
 SEEDS = range(12)
 PLANS = {
     "rss-nb": hk.RssNb(5.0),
-    "anchored": hk.RssNb(5.0, anchor=0.5),
+    "anchored": hk.RssNb(5.0, persistent=0.5),
     "gaussian": hk.RssNb(5.0, distribution="gaussian"),
     "independent": hk.IndependentNoise(1.0),
     "function sharing": hk.FunctionSharing(2, 0.1),

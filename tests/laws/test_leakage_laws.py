@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import hocket as hk
 from hocket.algorithms import BY_KEY
-from hocket.privacy.estimate.levels import NAMES
+from hocket.privacy.leakage.levels import NAMES
 
 PLAIN = tuple(name for name in NAMES if BY_KEY[name].typical().plain)
 """Those that the dense reference is written for; it is no judge of others, see test_linearised.py."""
@@ -79,11 +79,11 @@ def everything_said(network, algorithm, rounds, step):
     return names, words
 
 
-def dense_sd(network, algorithm, coalition, threat, rounds, step, *, sigma, anchor, prior, start):
+def dense_sd(network, algorithm, coalition, threat, rounds, step, *, sigma, persistent, prior, start):
     """The prior projected on the null space of the view, by one singular value decomposition."""
     names, words = everything_said(network, algorithm, rounds, step)
     size = {"x": start, "g": prior, "s": sigma, "own": sigma}
-    size["c"] = sigma if algorithm == "function-sharing" else anchor
+    size["c"] = sigma if algorithm == "function-sharing" else persistent
     scale = np.array([size[name[0]] for name in names])
     rows = [
         word for told in words for pair, word in told.items() if threat != "coalition" or coalition & {*pair}
@@ -117,12 +117,12 @@ def _known(name, algorithm, coalition, threat):
     rounds=st.integers(1, 4),
     step=st.sampled_from([hk.Constant(0.3), hk.Power(1, 1, 0.75), hk.Power(1, 0, 1)]),
     start=st.sampled_from([0.0, 3.0]),
-    anchor=st.sampled_from([0.0, 0.7]),
+    persistent=st.sampled_from([0.0, 0.7]),
 )
-def test_the_recursion_equals_the_dense_projection(data, algorithm, threat, rounds, step, start, anchor):
+def test_the_recursion_equals_the_dense_projection(data, algorithm, threat, rounds, step, start, persistent):
     network = data.draw(networks(largest=6))
     coalition = data.draw(coalitions(network))
-    anchor = anchor if algorithm == "rss-nb" else 0.0
+    persistent = persistent if algorithm == "rss-nb" else 0.0
     found = hk.leakage(
         network,
         algorithm,
@@ -130,13 +130,22 @@ def test_the_recursion_equals_the_dense_projection(data, algorithm, threat, roun
         coalition=coalition,
         threat=threat,
         sigma=0.5,
-        anchor_sigma=anchor,
+        persistent=persistent,
         prior=2.0,
         start=start,
         step=step,
     )
     expected = dense_sd(
-        network, algorithm, coalition, threat, rounds, step, sigma=0.5, anchor=anchor, prior=2.0, start=start
+        network,
+        algorithm,
+        coalition,
+        threat,
+        rounds,
+        step,
+        sigma=0.5,
+        persistent=persistent,
+        prior=2.0,
+        start=start,
     )
     expected[list(coalition)] = 0.0
     # Both lose what is below 1e-9 of the largest term; sd of such a combination moves by up to its square root.
@@ -144,9 +153,12 @@ def test_the_recursion_equals_the_dense_projection(data, algorithm, threat, roun
 
 
 @given(
-    data=st.data(), rounds=st.integers(1, 60), sigma=st.floats(0.1, 3.0), anchor=st.sampled_from([0.0, 0.4])
+    data=st.data(),
+    rounds=st.integers(1, 60),
+    sigma=st.floats(0.1, 3.0),
+    persistent=st.sampled_from([0.0, 0.4]),
 )
-def test_with_all_words_heard_rss_nb_is_averaged_like_one_over_root_k(data, rounds, sigma, anchor):
+def test_with_all_words_heard_rss_nb_is_averaged_like_one_over_root_k(data, rounds, sigma, persistent):
     network = data.draw(networks())
     coalition = data.draw(coalitions(network))
     found = hk.leakage(
@@ -156,12 +168,12 @@ def test_with_all_words_heard_rss_nb_is_averaged_like_one_over_root_k(data, roun
         coalition=coalition,
         threat="states",
         sigma=sigma,
-        anchor_sigma=anchor,
+        persistent=persistent,
         prior=1e4,
         start=1e3,
     )
     degree = _honest_degrees(network, coalition)
-    expected = np.sqrt(2 * degree * (anchor**2 + sigma**2 / rounds))
+    expected = np.sqrt(2 * degree * (persistent**2 + sigma**2 / rounds))
     # A flat prior is wanted; that of 1e4 knows a little: relative (sd/1e4)² and less.
     np.testing.assert_allclose(found.sd, expected, rtol=1e-5, atol=1e-6)
 
@@ -251,12 +263,12 @@ def test_runs_are_averaged_like_rounds_unless_anchors_are_kept(step):
 
     def sd(**how):
         return hk.leakage(
-            network, "rss-nb", rounds=20, threat="states", sigma=0.1, anchor_sigma=1.0, step=step, **how
+            network, "rss-nb", rounds=20, threat="states", sigma=0.1, persistent=1.0, step=step, **how
         ).sd
 
     once = sd()
     np.testing.assert_allclose(sd(runs=16), once, rtol=0.01)
-    np.testing.assert_allclose(sd(runs=16, anchors_kept=False), once / 4, rtol=0.02)
+    np.testing.assert_allclose(sd(runs=16, kept=False), once / 4, rtol=0.02)
 
 
 @pytest.mark.parametrize("step", [hk.Constant(0.1), hk.Power(0.01, 20, 0.75)], ids=str)
@@ -274,19 +286,27 @@ def test_rounding_is_never_mistaken_for_news_however_long_one_listens(step, prio
 
     shared = hk.leakage(network, "function-sharing", **plan)
     np.testing.assert_allclose(shared.sd, expected(1.0), rtol=1e-9)
-    anchored = hk.leakage(network, "rss-nb", anchor_sigma=1.0, **plan)
+    persistent = hk.leakage(network, "rss-nb", persistent=1.0, **plan)
     # Decaying steps weigh rounds unequally, which moves σ²/K a little.
-    np.testing.assert_allclose(anchored.sd, expected(1 + 1 / 2000), rtol=1e-4)
+    np.testing.assert_allclose(persistent.sd, expected(1 + 1 / 2000), rtol=1e-4)
 
 
-def test_an_anchor_scaled_by_its_own_step_is_told_from_the_gradient():
-    plan = {"rounds": 100, "threat": "states", "sigma": 0.1, "anchor_sigma": 1.0}
+class ScaledByOwnStep(hk.RssNb):
+    """RSS-NB whose persistent noise is scaled by α_k and not by α_{k−1}, like the gradient that it should hide."""
+
+    def round(self, agent, state, k):
+        w = state + agent.step(k) * (agent.paired_noise(k) + (k > 1) * agent.persistent_noise())
+        received = yield hk.Broadcast(w)
+        return agent.descend(agent.mix(w, received), k)
+
+
+def test_persistent_noise_scaled_by_its_own_step_is_told_from_the_gradient():
+    plan = {"rounds": 100, "threat": "states", "step": hk.Power(1, 0, 1)}
     right, wrong = (
-        hk.leakage(hk.Network.cycle(5), "rss-nb", step=hk.Power(1, 0, 1), anchor_scaling=scaling, **plan)
-        for scaling in ("previous", "current")
+        hk.leakage(hk.Network.cycle(5), kind(1.0, persistent=0.9), **plan)
+        for kind in (hk.RssNb, ScaledByOwnStep)
     )
-    np.testing.assert_allclose(right.sd, 2.0, rtol=1e-3)
-    np.testing.assert_allclose(wrong.sd, 0.17, rtol=5e-3)
+    assert (wrong.sd < right.sd / 2).all()
     assert right.identifiable == ()
     assert wrong.identifiable == (0, 1, 2, 3, 4)
 

@@ -19,16 +19,14 @@ from hocket.networks.neighbour_tables import tabulate
 from hocket.noise.draws import When
 from hocket.noise.threefry import seed_key
 from hocket.privacy.attacks import likelihood_ratios
-from hocket.privacy.certificates.empirical import Told
+from hocket.privacy.dp.empirical import Told
 from hocket.steps import Constant
 from tests.laws.table import networks, quadratics
 from tests.units.certificate_cases import dense, graphs
 
 DIM = 2
 STEP = hk.Power(1.0, 20, 0.75)
-BARBELL = hk.Network.from_edges(
-    [(0, 1), (0, 2), (1, 2), (1, 4), (2, 3), (3, 4), (3, 5), (4, 5)], name="barbell"
-)
+BARBELL = hk.Network([(0, 1), (0, 2), (1, 2), (1, 4), (2, 3), (3, 4), (3, 5), (4, 5)], name="barbell")
 """Two triangles, and two links between them: no link is like another but its mirror image."""
 SIGMA = (1.0, 2.0, 0.2, 0.3, 3.0, 0.3, 2.0, 0.4)
 KINDS: dict[str, Any] = {
@@ -36,12 +34,12 @@ KINDS: dict[str, Any] = {
     "fs-quadratic": lambda sd: hk.FunctionSharing(2, sd=sd, own=0.2, family="quadratic"),
     "fs-grid": lambda sd: hk.FunctionSharing(2, sd=sd, own=0.2, family="quadratic", grid=2.0**-20),
     "rss-nb": lambda sd: hk.RssNb(0.0, sd=sd),
-    "rss-nb-anchored": lambda sd: hk.RssNb(0.0, sd=sd, anchor=0.5),
+    "rss-nb-anchored": lambda sd: hk.RssNb(0.0, sd=sd, persistent=0.5),
     "rss-nb-own": lambda sd: hk.RssNb.certified(sd, 0.2),
     "rss-nb-grid": lambda sd: hk.RssNb.certified(sd, 0.2, clip=2.0, grid=2.0**-20),
 }
 """Every kind of noise that takes σ."""
-deviations = st.lists(st.floats(0.1, 5.0), min_size=8, max_size=8)
+stds = st.lists(st.floats(0.1, 5.0), min_size=8, max_size=8)
 
 
 def by_ends(network: hk.Network, sd: Any) -> dict[tuple[int, int], float]:
@@ -73,7 +71,7 @@ def test_the_same_on_all_links_is_one_number_bit_for_bit(kind, network, seed, sd
 
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=3)
-@given(network=networks(), seed=st.integers(0, 2**32), sd=deviations)
+@given(network=networks(), seed=st.integers(0, 2**32), sd=stds)
 def test_a_list_and_a_table_by_ends_are_the_same(kind, network, seed, sd):
     same(played(network, KINDS[kind](sd), seed), played(network, KINDS[kind](by_ends(network, sd)), seed))
 
@@ -90,7 +88,7 @@ def test_fractions_have_the_same_noise(kind):
 
 @pytest.mark.parametrize("kind", ["fs", "fs-quadratic", "rss-nb"])
 @settings(max_examples=3)
-@given(network=networks(), seed=st.integers(0, 2**32), sd=deviations)
+@given(network=networks(), seed=st.integers(0, 2**32), sd=stds)
 def test_every_draw_is_scaled_by_its_own_link(kind, network, seed, sd):
     """Beside noise of deviation one from the same seed, and by nothing else."""
     runs = [played(network, KINDS[kind](one), seed).transcript for one in (1.0, sd)]
@@ -126,7 +124,7 @@ def test_what_auditors_take_for_its_covariance_is_what_is_dealt(kind, network, d
 def test_an_algorithm_is_certified_as_its_key_with_the_same_deviations(network, data):
     sd = data.draw(st.lists(st.floats(0.2, 3.0), min_size=len(network.links), max_size=len(network.links)))
     asked: dict[str, Any] = {"colluders": 1, "sensitivity": 0.5}
-    by_key = hk.certify(network, "function-sharing", sigma=sd, own=0.3, **asked)
+    by_key = hk.certify(network, "function-sharing", sigma=sd, independent=0.3, **asked)
     itself = hk.certify(network, hk.FunctionSharing(2, sd=sd, own=0.3), dim=1, **asked)
     ends = hk.FunctionSharing(2, sd=by_ends(network, sd), own=0.3)
     assert hk.certify(network, ends, dim=1, **asked).mu == itself.mu == by_key.mu
@@ -193,8 +191,8 @@ def test_a_shard_deals_what_its_own_links_have():
 def test_links_that_come_and_go_are_counted_over_all_phases():
     """One number for each link of the union; silent in the phases in which its link is."""
     parts = [
-        hk.Network.from_edges([(0, 1), (1, 2), (2, 3)]),
-        hk.Network.from_edges([(0, 1), (0, 3), (1, 2)], n=4),
+        hk.Network([(0, 1), (1, 2), (2, 3)]),
+        hk.Network([(0, 1), (0, 3), (1, 2)], n=4),
     ]
     varying = hk.Network.varying(parts)
     assert varying.links.tolist() == [[0, 1], [0, 3], [1, 2], [2, 3]]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import hocket as hk
 from hocket.errors import NoTheorem
 from hocket.privacy import Knowledge, ambiguity, exposure, guarantees, repair, search_coalitions, witness
-from hocket.privacy.topology.connectivity import vertex_connectivity
+from hocket.privacy.graph.connectivity import vertex_connectivity
 
 COEFFICIENTS = st.fractions(-4, 4, max_denominator=4)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hocket as hk
-from hocket.engines.compiled import compilations
+from hocket.engines.compiled.player import compilations
 from tests.laws.table import DECENTRALISED, ROWS, networks, quadratics, ring_with_chords
 
 STEP = hk.Power(1.0, 5, 0.75)
@@ -71,7 +71,7 @@ QUIET = [row for row in DECENTRALISED if not row.noisy or row.name == "rss-nb"]
 def test_float32_is_close_and_leaves_jax_alone(row):
     import jax.numpy as jnp
 
-    network, problem = hk.Network.cycle(5), quadratics(5, 2, 1)
+    network, problem = ring_with_chords(), quadratics(6, 2, 1)  # whose programs other laws have compiled
     single = hk.solve(problem, network, row.build(0.0), step=STEP, rounds=200, dtype=np.float32)
     double = hk.solve(problem, network, row.build(0.0), step=STEP, rounds=200)
     assert single.x.dtype == np.float32

@@ -115,8 +115,8 @@ class Own(hk.Algorithm):
     """Somebody's own, which sees the gradient."""
 
     def round(self, agent: Any, state: Any, k: Any) -> Any:
-        heard = yield hk.Say(state)
-        return agent.mix(state, heard) - agent.step(k) * agent.gradient(state)
+        received = yield hk.Broadcast(state)
+        return agent.mix(state, received) - agent.step(k) * agent.gradient(state)
 
 
 @pytest.mark.parametrize("option", OPTIONS)

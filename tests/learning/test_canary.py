@@ -7,7 +7,7 @@ import pytest
 
 from hocket.errors import BadInput
 from hocket.learning import DpSgd
-from hocket.learning.attacks import canary_bound, epsilon_bound
+from hocket.learning.canary import canary_bound, epsilon_bound
 
 PROMISE = DpSgd(1.0, failure=0.01)
 WHOLE = {"samples": 4, "batch": 4, "steps": 1}

@@ -20,18 +20,17 @@ from hocket.learning import (
     label_shards,
     mnist,
     own_shards,
-    reuters,
 )
-from hocket.learning.data.reuters import binary, cleaned, counted, keras_split, rarity, tf_idf
-from hocket.learning.data.word_lists import WordLists
 from hocket.machine import scikit_table
+from reproductions.learning.newswires import binary, cleaned, counted, keras_split, rarity, reuters, tf_idf
+from reproductions.learning.number_lists import NumberLists
 
 real_data = pytest.mark.skipif(not os.environ.get("HOCKET_DATA"), reason="HOCKET_DATA names no folder")
 
 
-def lists(*texts: list[int]) -> WordLists:
+def lists(*texts: list[int]) -> NumberLists:
     numbers = np.array([number for text in texts for number in text], np.int32)
-    return WordLists(numbers, np.cumsum([0, *map(len, texts)]))
+    return NumberLists(numbers, np.cumsum([0, *map(len, texts)]))
 
 
 def test_labels_outside_their_range_are_named() -> None:

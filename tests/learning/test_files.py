@@ -16,17 +16,18 @@ import numpy as np
 import pytest
 
 from hocket.errors import BadProblem, NoData
-from hocket.learning import load
-from hocket.learning.data.files import Source, read
+from hocket.learning import mnist
+from hocket.learning.data.files import PublishedFile, read
 from hocket.learning.data.mnist import read_idx
-from hocket.learning.data.word_lists import read_word_lists
+from reproductions.learning.newswires import reuters
+from reproductions.learning.number_lists import read_lists
 
 CONTENT = bytes([0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9])
 PACKED = gzip.compress(CONTENT, mtime=0)
 
 
-def source(url: str = "https://example.invalid/three.gz") -> Source:
-    return Source(
+def source(url: str = "https://example.invalid/three.gz") -> PublishedFile:
+    return PublishedFile(
         "tiny", "three", hashlib.sha256(CONTENT).hexdigest(), url, hashlib.sha256(PACKED).hexdigest()
     )
 
@@ -92,7 +93,7 @@ def server() -> Iterator[str]:
 def test_a_download_is_checked_and_kept(server: str, tmp_path: Path) -> None:
     assert read(source(server + "three.gz"), fetch=True) == CONTENT
     assert read(source("http://127.0.0.1:9/three.gz")) == CONTENT  # from the cache, nobody is asked
-    other = Source("tiny", "four", "0" * 64, server + "four.gz", "0" * 64)
+    other = PublishedFile("tiny", "four", "0" * 64, server + "four.gz", "0" * 64)
     with pytest.raises(BadProblem, match=r"four\.gz could not be downloaded .*hash"):
         read(other, fetch=True)
     assert not list((tmp_path / "cache").rglob("four*"))
@@ -138,7 +139,7 @@ LISTS = [[1, 300, 70_000], [], [5], list(range(2500))]
 
 
 def test_lists_of_numbers_are_read_without_unpickling() -> None:
-    found = read_word_lists(keras_file(instructions(LISTS), 4), "x")
+    found = read_lists(keras_file(instructions(LISTS), 4), "x")
     assert [found.of(i).tolist() for i in range(found.count)] == LISTS
 
 
@@ -167,38 +168,29 @@ def test_anything_but_lists_of_numbers_is_refused(
     content: bytes, why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(BadProblem, match=why):
-        read_word_lists(content, "x")
+        read_lists(content, "x")
     assert "executed" not in capsys.readouterr().out
 
 
 def test_other_preambles_are_refused() -> None:
     good = keras_file(instructions(LISTS), 4)
     with pytest.raises(BadProblem, match="GLOBAL 'os system'"):
-        read_word_lists(good.replace(b"cnumpy\ndtype\n", b"cos\nsystem\n"), "x")
+        read_lists(good.replace(b"cnumpy\ndtype\n", b"cos\nsystem\n"), "x")
     file = io.BytesIO()
     np.save(file, np.arange(3))
     with pytest.raises(BadProblem, match=r"int64 of shape \(3,\)"):
-        read_word_lists(file.getvalue(), "x")
-
-
-def test_digits_stand_in_and_say_so() -> None:
-    for name in ("mnist", "reuters"):
-        found = load(name)  # pyright: ignore[reportArgumentType]
-        assert found.train.inputs.shape == (1437, 8, 8)
-        assert f"stand in for {name}" in found.remark
+        read_lists(file.getvalue(), "x")
 
 
 def test_a_named_folder_without_the_data_is_never_replaced(tmp_path: Path) -> None:
     with pytest.raises(BadProblem, match="holds no train-images-idx3-ubyte"):
-        load("mnist", tmp_path)
+        mnist(tmp_path)
     with pytest.raises(BadProblem, match=r"holds no reuters\.npz"):
-        load("reuters", tmp_path)
-    with pytest.raises(BadProblem, match="no data called 'cifar'"):
-        load("cifar")  # pyright: ignore[reportArgumentType]
+        reuters(tmp_path)
 
 
 def test_a_damaged_archive_never_gets_past_its_hash(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "reuters.npz", "w") as archive:
         archive.writestr("x.npy", keras_file(instructions([Malice()]), 1))
     with pytest.raises(BadProblem, match="is not the published"):
-        load("reuters", tmp_path)
+        reuters(tmp_path)

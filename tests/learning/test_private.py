@@ -15,7 +15,7 @@ from hocket.errors import BadAlgorithm
 from hocket.learning import Clip, DpSgd, digits, equal_shards, logistic_regression, mlp, train
 from hocket.learning.baselines import Clipping, noise_multiplier, normal
 from hocket.noise import threefry
-from hocket.privacy.certificates.sampling import dp_accounting
+from hocket.privacy.dp.sampling import dp_accounting
 
 DATA = digits()
 ROOT = jnp.asarray(threefry.seed_key(0))
@@ -103,7 +103,7 @@ def test_training_with_differential_privacy_costs_accuracy() -> None:
         else:
             assert promised[0].startswith(f"({epsilon:g}, 1e-05)-differential privacy")
             assert "if subsets are known, ε = " in promised[0]
-        assert any("supposed: the start is public" in remark for remark in run.remarks)
+        assert any("assumed: the start is public" in remark for remark in run.remarks)
         assert run.settings["learning"]["private"]["assumes"] == "subsets secret"
         assert run.settings["learning"]["private"]["epsilon_if_known"] >= epsilon
         return float(run.history["accuracy"][-1].mean())

@@ -108,7 +108,7 @@ def test_a_run_and_its_folder_say_what_stays_at_home(tmp_path: Path) -> None:
 def test_progress_shows_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[dict[str, float]] = []
     monkeypatch.setattr(Bar, "update", lambda bar, done, **measured: shown.append(measured))
-    run = learn(CERTIFIED, clip=CLIP)
+    run = learn(CERTIFIED, clip=CLIP, progress=True)
     assert [one["disagreement"] for one in shown] == [
         value
         for value in run.history["disagreement"].tolist()

@@ -8,13 +8,13 @@ import pytest
 import hocket as hk
 from hocket.errors import BadInput
 from hocket.learning import digits, own_shards, train
-from hocket.learning.attacks import Effort, Rate, Row, attack_notes, attack_table, does_not_apply
-from hocket.learning.attacks.fit_trials import FOUND, MODEL, NETWORK, PRINTED, SUMS, _Trial, coarse, fits
-from hocket.learning.attacks.sample_fits import fit_together, sample_forms
-from hocket.learning.attacks.total_fits import error_of_samples, fit_totals
-from hocket.learning.attacks.trials import HIDING, RECONSTRUCT
 from hocket.learning.data import Split
 from hocket.privacy.attacks import total_attack
+from reproductions.attacks import Effort, Rate, Row, attack_notes, attack_table, does_not_apply
+from reproductions.attacks.fit_trials import FOUND, MODEL, NETWORK, PRINTED, SUMS, _Trial, coarse, fits
+from reproductions.attacks.sample_fits import fit_together, sample_forms
+from reproductions.attacks.total_fits import error_of_samples, fit_sums
+from reproductions.attacks.trials import HIDING, RECONSTRUCT
 
 SMALL = Split(*(coarse(part) for part in (digits().train, digits().test)))
 EXACT = 1e-3  # words are in single precision, and fits amplify what that leaves
@@ -51,7 +51,7 @@ def test_a_plain_run_before_gives_away_what_a_neighbour_is_told_apart() -> None:
 def test_totals_tell_few_samples_and_not_whose_they_are() -> None:
     """Theorem T leaves the sum, and a sum of functions at many points tells what it is made of."""
     one = _Trial(SMALL, lambda *_: hk.JointAverage(), 0.0, 3)
-    found = fit_totals(one.run, {0})
+    found = fit_sums(one.run, {0})
     assert error_of_samples(found, one.shards) < 0.01  # single precision, divided by steps, fitted
     labels = [int(one.shards.parts[j].labels[0]) for j in found]
     alike = [j for j, label in zip(found, labels, strict=True) if label == labels[0]]
@@ -70,7 +70,7 @@ def test_totals_tell_few_samples_and_not_whose_they_are() -> None:
 def test_where_fits_do_not_apply() -> None:
     assert does_not_apply(hk.RssNb(1.0), whole=True) == ""
     assert "which samples" in does_not_apply(hk.RssNb(1.0), whole=False)
-    assert "another word" in does_not_apply(hk.RssLb(1.0), whole=True)
+    assert "another message" in does_not_apply(hk.RssLb(1.0), whole=True)
     assert "momentum" in does_not_apply(hk.RssNb(1.0), whole=True, momentum=0.9)
     assert "of its own" in does_not_apply(hk.Dgd(), whole=True, clipped=True)
 

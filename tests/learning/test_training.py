@@ -39,7 +39,7 @@ NET = mlp((64, 12, 10))
 ALGORITHMS = {
     "dgd": hk.Dgd(),
     "rss-nb": hk.RssNb(1.0),
-    "rss-nb-anchored": hk.RssNb(1.0, anchor=0.5),
+    "rss-nb-anchored": hk.RssNb(1.0, persistent=0.5),
     "rss-lb": hk.RssLb(1.0),
     "fs": hk.FunctionSharing(2, 0.002),
     "independent": hk.IndependentNoise(0.02),

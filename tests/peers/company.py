@@ -10,16 +10,16 @@ import numpy as np
 
 import hocket as hk
 from hocket.algorithm import Algorithm, Setting
-from hocket.federation.engine.peer import Finished, Peer
-from hocket.federation.engine.replay import replayed
-from hocket.federation.engine.role import Role
-from hocket.federation.engine.shares import ChainStreams, RoundNoise
-from hocket.federation.task import GradientTask, LocalSteps, known_seeds
+from hocket.federation.runtime.noise_shares import ChainStreams, RoundNoise
+from hocket.federation.runtime.peer import Finished, Peer
+from hocket.federation.runtime.role import MemberRole
+from hocket.federation.verification.replay import replayed
+from hocket.federation.workloads.task import GradientTask, LocalSteps, known_seeds
 from hocket.links.conversation import Conversation
 from hocket.links.handshake import SeedEscrow
 from hocket.links.identity import Identity
 from hocket.links.journal import Journal
-from hocket.links.noise_agreement import Agreeing, Partner
+from hocket.links.noise_agreement import NoiseAgreement, Partner
 from hocket.links.wire import Frame, Limits
 
 from .switchboard import Switchboard
@@ -45,8 +45,8 @@ class Company:
         self.identities = [Identity.create(name) for name in self.names]
         self.plan = Setting(self.network, self.problem.dim, self.step, self.rounds)
 
-    def role(self, j: int) -> Role:
-        return Role(j, self.plan, self.algorithm, self.problem.feasible, np.dtype(np.float64))
+    def role(self, j: int) -> MemberRole:
+        return MemberRole(j, self.plan, self.algorithm, self.problem.feasible, np.dtype(np.float64))
 
     @property
     def first(self) -> np.ndarray:
@@ -63,10 +63,10 @@ class Company:
             partners = {
                 o: Partner(other, self.identities[other].certificate_pem) for o, other in others.items()
             }
-            agreeing = Agreeing(self.identities[j], PLAN, j, partners, journal, None, self.escrow)
+            agreeing = NoiseAgreement(self.identities[j], PLAN, j, partners, journal, None, self.escrow)
             ears = Ears(agreeing)
             conversation = Conversation(
-                board.plug_in(name), others, plan=PLAN, limits=Limits.words(1 << 20), listener=ears
+                board.plug_in(name), others, plan=PLAN, limits=Limits.for_messages(1 << 20), listener=ears
             )
             ears.conversation = conversation
             try:
@@ -76,7 +76,7 @@ class Company:
             finally:
                 await conversation.channels.close()
 
-    def peer(self, j: int, role: Role, conversation: Conversation, journal: Journal) -> Peer:
+    def peer(self, j: int, role: MemberRole, conversation: Conversation, journal: Journal) -> Peer:
         position = journal.position
         agreed = {other: journal.agreements.of(self.names[other]) for other in role.neighbours}
         once = {other: found.once or b"" for other, found in agreed.items() if found}
@@ -123,7 +123,7 @@ class Company:
             keep="path",
         )
 
-    def _streams(self, role: Role) -> ChainStreams:
+    def _streams(self, role: MemberRole) -> ChainStreams:
         keys = {
             other: self.escrow.keys(PLAN, min(role.index, other), max(role.index, other))
             for other in role.neighbours
@@ -137,7 +137,7 @@ class Company:
 class Ears:
     """Passes handshakes on."""
 
-    agreeing: Agreeing
+    agreeing: NoiseAgreement
     conversation: Conversation | None = None
 
     async def joined(self, neighbour: str, version: str) -> None:
@@ -147,6 +147,6 @@ class Ears:
     async def lost(self, neighbour: str, reason: str) -> None:
         pass
 
-    async def heard(self, neighbour: str, frame: Frame) -> None:
+    async def received(self, neighbour: str, frame: Frame) -> None:
         assert self.conversation is not None
-        await self.agreeing.hear(self.conversation, neighbour, frame)
+        await self.agreeing.receive(self.conversation, neighbour, frame)

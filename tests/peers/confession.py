@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hocket.federation.task import GradientTask
+from hocket.federation.workloads.task import GradientTask
 from hocket.links.channel import GrpcChannels
 
 from .capture import pieces

@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hocket.federation.cards import Card
-from hocket.federation.engine.peer import Finished
-from hocket.federation.home import Home
-from hocket.federation.member import Member, ended
-from hocket.federation.own_code import NO_CODE, OwnCode
-from hocket.federation.participation import take_part
-from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_draft import draw_up
-from hocket.federation.plan_file import write_plan
-from hocket.federation.run_folder import RunFolder, write_json
+from hocket.federation.plan.cards import Card
+from hocket.federation.plan.draft import draw_up
+from hocket.federation.plan.own_code import NO_CODE, OwnCode
+from hocket.federation.plan.plan import FederationPlan
+from hocket.federation.plan.plan_file import write_plan
+from hocket.federation.runtime.member import Member, ended
+from hocket.federation.runtime.participation import take_part
+from hocket.federation.runtime.peer import Finished
+from hocket.federation.state.home import Home
+from hocket.federation.state.run_folder import RunFolder, read_json, write_json
 from hocket.links.handshake import SeedEscrow
 from hocket.links.identity import Identity
 from hocket.machine import held_ports
@@ -30,7 +30,7 @@ from hocket.machine import held_ports
 from .quadratic import DIMENSION, task_of
 
 NAMES = ("ash", "birch", "cedar", "elm", "fir", "hazel", "ivy", "juniper", "larch", "maple")
-RSS_NB = {"name": "rss-nb", "delta": 1.0, "anchor": 0.5}
+RSS_NB = {"name": "rss-nb", "delta": 1.0, "persistent": 0.5}
 ESCROW = SeedEscrow(11)
 
 
@@ -51,6 +51,15 @@ def play(members: Iterable[Member], *, within: float = 60) -> list[Finished]:
             return await asyncio.gather(*(take_part(member) for member in members))
 
     return asyncio.run(everybody())
+
+
+def sign_as_any_run(folder: RunFolder, plan: FederationPlan, home: Home) -> None:
+    """What signing leaves behind: consent to this plan after all runs so far, as whichever run on its data."""
+    folder.make()
+    earlier = sorted({one.plan for name in home.accounts.datasets for one in home.accounts.runs(name)})
+    consent = {"hash": plan.hash.hex(), "runs": 1_000, "earlier": earlier, "least": None}
+    if not folder.audit.exists() or read_json(folder.audit) != consent:
+        write_json(folder.audit, consent)
 
 
 @dataclass
@@ -118,11 +127,10 @@ class Federation:
 
     def consent(self, name: str, plan: FederationPlan, home: Home | None = None) -> None:
         """What signing leaves in a home: that this member agrees to the plan, as any run on its data."""
-        folder = RunFolder((home or self.home(name)).run(plan.run_hash))
-        if folder.consent is None or folder.consent[0] != plan.hash.hex():
-            with contextlib.suppress(OSError):  # a test may have filled the disk
-                folder.make()
-                write_json(folder.audit, {"hash": plan.hash.hex(), "runs": 1_000})
+        place = home or self.home(name)
+        folder = RunFolder(place.run(plan.run_hash))
+        with contextlib.suppress(OSError):  # a test may have filled the disk
+            sign_as_any_run(folder, plan, place)
 
     def vote(self, name: str, *leavers: str) -> None:
         """A member's operator votes to drop these, and accepts what remains, safe or not."""
@@ -155,6 +163,8 @@ class Federation:
         """Forget a run, so that the same plan and secrets can be played once more."""
         for folder in ("runs", "datasets"):
             shutil.rmtree(self.home(name).folder / folder, ignore_errors=True)
+        for file in self.home(name).folder.glob("accounts.db*"):
+            file.unlink()
 
     def ended(self, name: str) -> Finished:
         """A finished member's own state and the one it published."""

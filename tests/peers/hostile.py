@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from hocket.errors import BadFrame
-from hocket.federation.engine.peer import Finished, Played
-from hocket.federation.member import Member
-from hocket.federation.presence import Presence
-from hocket.links.events import Event, Heard
+from hocket.federation.membership.session import Session
+from hocket.federation.runtime.member import Member
+from hocket.federation.runtime.peer import Finished, Played
+from hocket.links.events import Event, Received
 from hocket.links.wire import HEADER, Frame, Kind, Limits, pack, unpack
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "rss-nb": {"name": "rss-nb", "delta": 1.0},
-    "anchored": {"name": "rss-nb", "delta": 1.0, "anchor": 0.5},
+    "anchored": {"name": "rss-nb", "delta": 1.0, "persistent": 0.5},
     "rss-lb": {"name": "rss-lb", "delta": 1.0},
     "function-sharing": {"name": "function-sharing", "degree": 2, "bound": 0.01},
     "dgd": {"name": "dgd"},
@@ -151,7 +151,7 @@ class Honest:
 
     member: Member
     said: list[Said] = field(default_factory=list)
-    heard: list[Said] = field(default_factory=list)
+    received: list[Said] = field(default_factory=list)
     """The same of what came in, with the sender in place of the receiver."""
     means: list[Said] = field(default_factory=list)
     """What it told of its states, or passed on of others'."""
@@ -168,7 +168,7 @@ class Honest:
     most_queued: int = 0
     """Messages to one neighbour that waited to go out, at most."""
     restarts: int = 0
-    presence: Presence | None = None
+    session: Session | None = None
 
     @property
     def ended(self) -> str:
@@ -203,26 +203,26 @@ class Ear:
 
     async def send(self, to: str, message: bytes) -> None:
         frame = unpack(message, Limits(len(message)))
-        if frame.kind is Kind.WORD and self._is_there(to):
+        if frame.kind is Kind.MESSAGE and self._is_there(to):
             self.honest.said.append(Said(frame.round, frame.exchange, to, message))
-        if frame.kind is Kind.MEAN:
+        if frame.kind is Kind.STATE_SUM:
             self.honest.means.append(Said(frame.round, frame.exchange, to, message))
         await self.channels.send(to, message)
         self.honest.most_queued = max(self.honest.most_queued, self._queued(to))
 
     async def receive(self) -> Event:
         event = await self.channels.receive()
-        if isinstance(event, Heard) and len(event.message) >= HEADER.size:
+        if isinstance(event, Received) and len(event.message) >= HEADER.size:
             self._overhear(event)
         return event
 
-    def _overhear(self, event: Heard) -> None:
+    def _overhear(self, event: Received) -> None:
         try:
             frame = unpack(event.message, Limits(len(event.message)))
         except BadFrame:
             return
-        if frame.kind is Kind.WORD:
-            self.honest.heard.append(Said(frame.round, frame.exchange, event.neighbour, event.message))
+        if frame.kind is Kind.MESSAGE:
+            self.honest.received.append(Said(frame.round, frame.exchange, event.neighbour, event.message))
 
     def _is_there(self, to: str) -> bool:
         if hasattr(self.channels, "board"):

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from hocket.federation import attendance, votes
-from hocket.federation.attendance import NUMBER_BYTES, Attendance, Entry
-from hocket.federation.presence import Presence
-from hocket.federation.votes import Vote
-from hocket.links.events import Event, Heard
+from hocket.federation.membership import roster, votes
+from hocket.federation.membership.roster import NUMBER_BYTES, Roster, RosterEntry
+from hocket.federation.membership.session import Session
+from hocket.federation.membership.votes import Vote
+from hocket.links.events import Event, Received
 from hocket.links.wire import Kind, pack
 
 from .hostile import Deviation, Hand, Script
 from .hostile_scripts import AT, Flood, Silent, opened
 
-FAMILIAR = {Kind.NONCE, Kind.KEY, Kind.READY, Kind.WORD, Kind.VOTE, Kind.DONE, Kind.ATTENDANCE, Kind.MEAN}
+FAMILIAR = {Kind.NONCE, Kind.KEY, Kind.READY, Kind.MESSAGE, Kind.VOTE, Kind.DONE, Kind.ROSTER, Kind.STATE_SUM}
 MANY = 10_000
 
 Act = Callable[[Hand], Iterable[bytes]]
@@ -47,7 +47,7 @@ class Swallows(Script):
         return [] if self._is_one(message) else [message]
 
     async def hears(self, hand: Hand, event: Event) -> Event | None:
-        return None if isinstance(event, Heard) and self._is_one(event.message) else event
+        return None if isinstance(event, Received) and self._is_one(event.message) else event
 
     def _is_one(self, message: bytes) -> bool:
         kind = opened(message).kind
@@ -64,12 +64,12 @@ class TwoFaced(Script):
         return [*(ballot(hand, leaver) for leaver in others[:1]), message]
 
 
-def presence_of(hand: Hand) -> Presence:
-    return hand.memory["presence"]
+def session_of(hand: Hand) -> Session:
+    return hand.memory["session"]
 
 
-def roll_of(hand: Hand) -> Attendance:
-    return presence_of(hand).attendance
+def roll_of(hand: Hand) -> Roster:
+    return session_of(hand).roster
 
 
 def ballot(hand: Hand, leaver: str, *, voter: str = "", numbers: bytes | None = None) -> bytes:
@@ -127,8 +127,8 @@ def malformed(kind: Kind) -> Act:
 
 
 def entry(hand: Hand, name: str, number: bytes) -> bytes:
-    signature = hand.member.identity.sign(attendance._message(hand.plan, name, number), attendance.PURPOSE)
-    return pack(roll_of(hand).frame(Entry(name, number, signature)))
+    signature = hand.member.identity.sign(roster._message(hand.plan, name, number), roster.PURPOSE)
+    return pack(roll_of(hand).frame(RosterEntry(name, number, signature)))
 
 
 def forged_entries(hand: Hand) -> list[bytes]:
@@ -171,7 +171,7 @@ class Replays(Script):
         return [message]
 
     async def hears(self, hand: Hand, event: Event) -> Event | None:
-        if isinstance(event, Heard):
+        if isinstance(event, Received):
             hand.stage.overheard.append(event.message)
         return event
 
@@ -213,13 +213,13 @@ CONTROL = (
     _votes("forged attendance", "numbers in others' names", forged_entries),
     _votes("another number", "another number in the middle of the run", another_number),
     _votes("odd numbers", "numbers of odd lengths", odd_numbers),
-    _votes("unplanned means", "means of which the plan says nothing", malformed(Kind.MEAN)),
-    _votes("malformed attendance", "entries of the wrong form", malformed(Kind.ATTENDANCE)),
+    _votes("unplanned means", "means of which the plan says nothing", malformed(Kind.STATE_SUM)),
+    _votes("malformed attendance", "entries of the wrong form", malformed(Kind.ROSTER)),
     Deviation(
         "attendance flood", "a thousand numbers, one after the other", lambda: Flood(new_number, MANY // 10)
     ),
     Deviation("swallows votes", "neither says nor hears votes", lambda: Swallows(Kind.VOTE)),
-    Deviation("swallows rolls", "neither says nor hears numbers", lambda: Swallows(Kind.ATTENDANCE)),
+    Deviation("swallows rolls", "neither says nor hears numbers", lambda: Swallows(Kind.ROSTER)),
     Deviation(
         "voted out, sulking",
         "falls silent and votes against those who drop it",
@@ -236,7 +236,7 @@ CONTROL = (
     Deviation(
         "replayed control",
         "votes and numbers of an earlier run",
-        lambda: Replays(Kind.VOTE, Kind.ATTENDANCE),
+        lambda: Replays(Kind.VOTE, Kind.ROSTER),
         replays=True,
     ),
 )

@@ -6,7 +6,7 @@ import os
 import struct
 from collections.abc import Callable, Iterable
 
-from hocket.links.events import Event, Heard, Joined
+from hocket.links.events import Event, Joined, Received
 from hocket.links.handshake import NOTHING_KEPT, PURPOSE
 from hocket.links.noise_keys import KEY_BYTES
 from hocket.links.wire import Frame, Kind, pack
@@ -45,7 +45,7 @@ class Agreeing(Script):
         return [message]
 
     async def hears(self, hand: Hand, event: Event) -> Event | None:
-        if isinstance(event, Heard) and (frame := opened(event.message)).kind in HANDSHAKE:
+        if isinstance(event, Received) and (frame := opened(event.message)).kind in HANDSHAKE:
             hand.memory["theirs", frame.kind, event.neighbour] = frame
         return event
 
@@ -74,7 +74,7 @@ class Later(Agreeing):
     async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
         said = await super().says(hand, to, message)
         frame = opened(message)
-        if frame.kind is Kind.WORD and frame.round == AT and to in hand.victims:
+        if frame.kind is Kind.MESSAGE and frame.round == AT and to in hand.victims:
             return [*self.act(hand, to, frame), *said]
         return said
 
@@ -182,7 +182,7 @@ class NonceFlood(Agreeing):
 
     async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
         said = await super().says(hand, to, message)
-        return [*(await self.flood.says(hand, to, message))] if opened(message).kind is Kind.WORD else said
+        return [*(await self.flood.says(hand, to, message))] if opened(message).kind is Kind.MESSAGE else said
 
 
 def _in_place(name: str, what: str, kind: Kind, answer: Answer, members: int = 1) -> Deviation:

@@ -11,14 +11,14 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from hocket.federation.attendance import Attendance
-from hocket.federation.engine.masked_sum import BEGINNING, link_masks
-from hocket.federation.engine.shares import ChainStreams
-from hocket.federation.joint_means import EXCHANGE, JointMeans, folded, told_after
-from hocket.federation.metrics import Log
+from hocket.federation.membership.roster import Roster
+from hocket.federation.monitoring.metrics import Log
+from hocket.federation.runtime.convergence import EXCHANGE, JointMeans, folded, told_after
+from hocket.federation.runtime.noise_shares import ChainStreams
+from hocket.federation.runtime.secure_sum import BEGINNING, link_masks
 from hocket.links.journal import Journal
 from hocket.links.wire import Limits, unpack
-from hocket.noise.group import add
+from hocket.secagg.group import add
 
 from .hostile import Honest
 
@@ -63,14 +63,14 @@ def believed(one: Honest, honest: dict[str, Honest]) -> Iterator[str]:
         return
     plan, said = one.member.plan, {name: told_by(other) for name, other in honest.items()}
     with Journal.open(journal, plan.run_hash) as kept:
-        rows = kept.means.database.read("SELECT round, member, told FROM means", ())
+        rows = kept.state_sums.database.read("SELECT round, member, masked FROM state_sums", ())
         for k, name, told in rows:
             if k not in told_after(plan) or name not in plan.names:
                 yield f"it keeps a word of {name} for the mean after round {k}"
             elif name in honest and name != one.member.name and told not in said[name].get(k, ()):
                 yield f"it keeps a word for the mean after round {k} that {name} never said"
         means = JointMeans(
-            Attendance(plan, one.member.identity, kept.run), kept.means, Log(one.member.folder.log), _nobody
+            Roster(plan, one.member.identity, kept.run), kept.state_sums, Log(one.member.folder.log), _nobody
         )
         if means.measured and not np.isfinite(list(means.measured.values())).all():
             yield f"its means are no numbers: {means.measured}"

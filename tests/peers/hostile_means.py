@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from hocket.federation import joint_means
-from hocket.federation.joint_means import JointMeans, told_after
-from hocket.links.events import Event, Heard
+from hocket.federation.runtime import convergence as joint_means
+from hocket.federation.runtime.convergence import JointMeans, told_after
+from hocket.links.events import Event, Received
 from hocket.links.wire import Frame, Kind, pack
 
 from .hostile import SUMMED, Deviation, Hand, Script
-from .hostile_control import MANY, Act, Once, Replays, Swallows, malformed, presence_of
+from .hostile_control import MANY, Act, Once, Replays, Swallows, malformed, session_of
 from .hostile_scripts import AT, Change, Flood, Silent, opened
 
 LAST = 2**32 - 1
@@ -21,16 +21,16 @@ NUMBER = 16
 
 def means_of(hand: Hand) -> JointMeans:
     """The means in which a hostile member takes part, as the agreed software has them."""
-    means = presence_of(hand).means
+    means = session_of(hand).means
     assert means is not None
     return means
 
 
 def signed(hand: Hand, k: int, told: bytes, *, name: str = "") -> bytes:
     """A word in this member's hand; made out to another member if asked for."""
-    message = means_of(hand)._message(k, means_of(hand).attendance.number, told)
+    message = means_of(hand)._message(k, means_of(hand).roster.number, told)
     signature = hand.member.identity.sign(message, joint_means.PURPOSE)
-    return hand.frame(Kind.MEAN, (name or hand.name).encode(), told, signature, k=k)
+    return hand.frame(Kind.STATE_SUM, (name or hand.name).encode(), told, signature, k=k)
 
 
 def size(hand: Hand) -> int:
@@ -45,7 +45,7 @@ class OnMeans(Script):
 
     async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
         frame = opened(message)
-        if frame.kind is not Kind.MEAN or to not in hand.victims:
+        if frame.kind is not Kind.STATE_SUM or to not in hand.victims:
             return [message]
         mine = bytes(frame.parts[0]).decode() == hand.name
         return self.change(hand, to, frame, message) if mine is self.own else [message]
@@ -59,10 +59,10 @@ class Late(Script):
 
     async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
         frame, kept = opened(message), hand.memory.setdefault(to, [])
-        if frame.kind is Kind.MEAN:
+        if frame.kind is Kind.STATE_SUM:
             kept.append(message)
             return []
-        if frame.kind is not Kind.WORD or frame.round < self.at:
+        if frame.kind is not Kind.MESSAGE or frame.round < self.at:
             return [message]
         said, hand.memory[to] = kept[::-1], []
         return [message, *said]
@@ -73,12 +73,12 @@ class Repeats(Script):
 
     async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
         known = hand.memory.setdefault("known", [])
-        if opened(message).kind is Kind.MEAN:
+        if opened(message).kind is Kind.STATE_SUM:
             known.append(message)
-        return [message, *known] if opened(message).kind is Kind.WORD else [message]
+        return [message, *known] if opened(message).kind is Kind.MESSAGE else [message]
 
     async def hears(self, hand: Hand, event: Event) -> Event | None:
-        if isinstance(event, Heard) and opened(event.message).kind is Kind.MEAN:
+        if isinstance(event, Received) and opened(event.message).kind is Kind.STATE_SUM:
             hand.memory.setdefault("known", []).append(event.message)
         return event
 
@@ -139,7 +139,7 @@ def of_odd_sizes(hand: Hand) -> list[bytes]:
 
 
 def refused(hand: Hand, number: int) -> bytes:
-    return hand.frame(Kind.MEAN, b"ash", number.to_bytes(8, "little") * (size(hand) // 8), b"", k=AT)
+    return hand.frame(Kind.STATE_SUM, b"ash", number.to_bytes(8, "little") * (size(hand) // 8), b"", k=AT)
 
 
 def others(hand: Hand, number: int) -> bytes:
@@ -202,8 +202,8 @@ MEANS = (
     _once("means of no round", "words for rounds in which none are due", of_no_round),
     _once("means of all rounds", "words for all rounds to come, before they are due", of_all_rounds, at=1),
     _once("means of odd sizes", "signed words of odd lengths", of_odd_sizes, at=1),
-    _once("malformed means", "words of the wrong form", malformed(Kind.MEAN)),
-    _once("malformed means, restart", "and a restart", malformed(Kind.MEAN), restart=("ash", 6)),
+    _once("malformed means", "words of the wrong form", malformed(Kind.STATE_SUM)),
+    _once("malformed means, restart", "and a restart", malformed(Kind.STATE_SUM), restart=("ash", 6)),
     _script("means late", "all words kept back, then in the wrong order", lambda: Late(6)),
     _script("means after the end", "all words with its last one", lambda: Late(10)),
     _script("means late, restart", "the same to one who starts again", lambda: Late(6), restart=("ash", 6)),
@@ -211,13 +211,13 @@ MEANS = (
     _script("means repeated, restart", "the same to one who starts again", Repeats, restart=("ash", 6)),
     _script("refused means", "ten thousand that nobody signed", lambda: Flood(refused, MANY)),
     _script("good means", "a thousand for one round, signed anew each", lambda: Flood(others, MANY // 10)),
-    _script("swallows means", "neither says nor hears any", lambda: Swallows(Kind.MEAN)),
-    _script("two: swallow means", "two of them", lambda: Swallows(Kind.MEAN), members=2),
+    _script("swallows means", "neither says nor hears any", lambda: Swallows(Kind.STATE_SUM)),
+    _script("two: swallow means", "two of them", lambda: Swallows(Kind.STATE_SUM), members=2),
     _script("means, then voted out", "falls silent, and is dropped", lambda: Silent(AT), voted_out=True),
     _script(
         "replayed means",
         "words of an earlier run of the same plan",
-        lambda: Replays(Kind.MEAN),
+        lambda: Replays(Kind.STATE_SUM),
         replays=True,
     ),
 )  # fmt: skip

@@ -15,12 +15,12 @@ import numpy as np
 from hocket.agent import Agent
 from hocket.algorithms import RssLb
 from hocket.errors import BadPlan, HocketError
-from hocket.federation.engine.peer import Played
-from hocket.federation.engine.role import Role
-from hocket.federation.engine.shares import ChainStreams, shares
-from hocket.federation.engine.words import WireWords, arrays_for
-from hocket.federation.task import LocalSteps
-from hocket.federation.votes import check_survivors
+from hocket.federation.membership.votes import check_survivors
+from hocket.federation.runtime.noise_shares import ChainStreams, shares
+from hocket.federation.runtime.payload import WireMessages, arrays_for
+from hocket.federation.runtime.peer import Played
+from hocket.federation.runtime.role import MemberRole
+from hocket.federation.workloads.task import LocalSteps
 from hocket.links.noise_keys import LinkKeys, next_chain
 from hocket.links.wire import Limits, unpack
 
@@ -97,7 +97,7 @@ def unplanned(stage: Stage, one: Honest) -> Iterator[str]:
     for played in one.played:
         roles = list(_seats(stage, one))
         pairs = [
-            pair for pair in itertools.product(roles, roles) if len(pair[1].present) == len(played.heard)
+            pair for pair in itertools.product(roles, roles) if len(pair[1].present) == len(played.received)
         ]
         planned = [_next_state(stage, one, played, *pair) for pair in pairs]
         off = min((float(np.abs(state - played.x).max()) for state in planned), default=np.inf)
@@ -152,14 +152,14 @@ def grown(stage: Stage, one: Honest) -> Iterator[str]:
         yield f"it kept {one.most_kept} words at once"
     if one.most_queued > MOST_QUEUED:
         yield f"{one.most_queued:,} messages to one neighbour waited to go out"
-    reasons = {} if one.presence is None else one.presence.reasons
+    reasons = {} if one.session is None else one.session.reasons
     if len(reasons) > len(stage.federation.names):
         yield f"it keeps {len(reasons)} reasons"
     if sum(len(str(reason)) for reason in reasons.values()) > 1 << 14:
         yield "it keeps reasons of any length"
 
 
-def _seats(stage: Stage, one: Honest) -> Iterator[Role]:
+def _seats(stage: Stage, one: Honest) -> Iterator[MemberRole]:
     """The member's role as planned; and without those whom its own operator voted to drop."""
     role = one.member.role()
     yield role
@@ -197,7 +197,7 @@ def _later(chain: bytes, rounds: int) -> bytes:
     return chain
 
 
-def planned_talk(stage: Stage, one: Honest, role: Role, k: int, x: np.ndarray) -> Any:
+def planned_talk(stage: Stage, one: Honest, role: MemberRole, k: int, x: np.ndarray) -> Any:
     """The round as the plan has it, from a state."""
     drawn = streams(stage, one, k)
     descend = LocalSteps(one.member.task, 1, drawn.batch)
@@ -216,7 +216,7 @@ def _nothing(v: Any) -> Any:
     raise AssertionError
 
 
-def _off(stage: Stage, one: Honest, said: Said, role: Role) -> float:
+def _off(stage: Stage, one: Honest, said: Said, role: MemberRole) -> float:
     """How far a word is from the planned one, at any of the states with which the round began."""
     [word] = unpack(said.message, Limits(len(said.message))).parts
     receiver, far = stage.federation.plan.agent(said.receiver), np.inf
@@ -227,15 +227,17 @@ def _off(stage: Stage, one: Honest, said: Said, role: Role) -> float:
     return far
 
 
-def _next_state(stage: Stage, one: Honest, played: Played, spoke: Role, heard: Role) -> np.ndarray:
+def _next_state(
+    stage: Stage, one: Honest, played: Played, spoke: MemberRole, received: MemberRole
+) -> np.ndarray:
     """Where the planned step leads from what was heard, noise functions included."""
     talk = planned_talk(stage, one, spoke, played.k, one.states[played.k][0])
-    spoken = next(talk)
-    own, weights = heard.weights(played.k)
+    outgoing = next(talk)
+    own, weights = received.weights(played.k)
     structure = jax.tree.structure(np.zeros(1))
-    words = [jax.tree.unflatten(structure, [word]) for word in played.heard]
+    words = [jax.tree.unflatten(structure, [word]) for word in played.received]
     try:
-        talk.send(WireWords(own, list(weights.values()), words))
+        talk.send(WireMessages(own, list(weights.values()), words))
     except StopIteration as end:
         return np.asarray(end.value)
-    raise AssertionError(f"more than one exchange after {spoken}")
+    raise AssertionError(f"more than one exchange after {outgoing}")

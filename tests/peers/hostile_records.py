@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 
-from hocket.links.events import Event, Heard
+from hocket.links.events import Event, Received
 from hocket.links.wire import Frame, Kind, pack
 
 from .hostile import Deviation, Hand, Script
@@ -29,12 +29,12 @@ class Records(Script):
         if frame.kind not in FAMILIAR:
             hand.memory.setdefault(("mine", to), []).append(frame)
             return self.answer(hand, to, frame) if to in hand.victims else [message]
-        if self.again and frame.kind is Kind.WORD and frame.round == AT and ("mine", to) in hand.memory:
+        if self.again and frame.kind is Kind.MESSAGE and frame.round == AT and ("mine", to) in hand.memory:
             return [*self.answer(hand, to, hand.memory["mine", to][-1]), message]
         return [message]
 
     async def hears(self, hand: Hand, event: Event) -> Event | None:
-        if isinstance(event, Heard) and (frame := opened(event.message)).kind not in FAMILIAR:
+        if isinstance(event, Received) and (frame := opened(event.message)).kind not in FAMILIAR:
             hand.memory.setdefault(("theirs", event.neighbour), []).append(frame)
         return event
 

@@ -13,17 +13,18 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
-from hocket.federation.admission import admitted
+from hocket.federation.plan.admission import admitted
 from hocket.links.relay.call import JOINED, Call, Role
-from hocket.links.relay.connection import Connection
-from hocket.links.relay.frames import PING, PONG, Bytes, framed
+from hocket.links.relay.connection import Bytes, Connection
 from hocket.links.relay.outbound import connected
-from hocket.links.relay.pipes import Pipe, PlainPipe
+from hocket.links.relay.pipe import Pipe
 from hocket.links.relay.server import Guest, Relay
 from hocket.machine import LOOPBACK
 
+from .web_frames import Opcode, framed
+
 SLOWLY = 0.05
-ENDLESS = {one: framed(opcode, b"", mask=False) * 1000 for one, opcode in (("pings", PING), ("pongs", PONG))}
+ENDLESS = {"pings": framed(Opcode.PING) * 1000, "pongs": framed(Opcode.PONG) * 1000}
 PASSING = ("drops", "delays", "reorders", "duplicates", "changes a bit")
 """Done to connections that stand; for any other deed they are cut first."""
 MEETING = ("says joined", "says again", "answers nonsense", "closes", "replays", "cross-connects", *ENDLESS)
@@ -67,9 +68,9 @@ class HostileRelay(Relay):
         if self.deed == "delays":
             await asyncio.sleep(SLOWLY)
         if self.deed == "reorders":
-            before = self._kept.pop((call.speaker, call.other), None)
+            before = self._kept.pop((call.sender, call.other), None)
             if before is None:
-                self._kept[call.speaker, call.other] = data
+                self._kept[call.sender, call.other] = data
                 return
             data = data + before
         if self.deed == "duplicates":
@@ -88,10 +89,15 @@ class HostileRelay(Relay):
     async def _met(self, pipe: Pipe, call: Call) -> tuple[Pipe, Bytes] | None:
         if self.deed == "impersonates" and call.role is Role.DIALS:
             self.done += 1
-            false = PlainPipe(Connection(await connected(LOOPBACK, self.false_door)))
-            await pipe.say(JOINED)
-            self._doing.append(asyncio.create_task(_carry(false, pipe)))
-            return false, b""
+            false = Connection(await connected(LOOPBACK, self.false_door))
+            await pipe.send(JOINED)
+            self._doing.append(asyncio.create_task(_answered(false, pipe)))
+            try:
+                while data := await pipe.receive():
+                    await false.write(data)
+            finally:
+                false.close()
+            raise OSError("enough")
         if self.deed == "says again":
             self.done += 1
             return None
@@ -100,7 +106,7 @@ class HostileRelay(Relay):
             raise OSError("enough")
         if self.deed in ("says joined", "answers nonsense", *ENDLESS):
             self.done += 1
-            await pipe.say(JOINED)
+            await pipe.send(JOINED)
             while self.deed in ENDLESS:
                 await pipe.connection.write(ENDLESS[self.deed])
             while data := await pipe.receive():
@@ -110,7 +116,7 @@ class HostileRelay(Relay):
             raise OSError("enough")
         if self.deed == "replays" and call.role is Role.LISTENS:
             self.done += 1
-            await pipe.say(JOINED)
+            await pipe.send(JOINED)
             for data in [*self.recorded]:
                 await pipe.send(data)
             return pipe, b""  # and what it answers goes back to itself
@@ -128,8 +134,8 @@ class _Crossed(Call):
         return (plan, listener, dialler)
 
 
-async def _carry(source: Pipe, sink: Pipe) -> None:
-    while data := await source.receive():
+async def _answered(source: Connection, sink: Pipe) -> None:
+    while data := await source.read():
         await sink.send(data)
     sink.close()
 

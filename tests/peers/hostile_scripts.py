@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from hocket.links.events import Event, Heard, Joined
+from hocket.links.events import Event, Joined, Received
 from hocket.links.wire import Frame, Kind, Limits, pack, unpack
-from hocket.noise.group import FixedPoint, add, negate
+from hocket.secagg.group import FixedPoint, add, negate
 
 from .hostile import Hand, Script
 from .quadratic import DIMENSION
@@ -66,7 +66,7 @@ class OnWords(Script):
     async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
         frame = opened(message)
         is_time = frame.round == self.at or (self.always and frame.round >= self.at)
-        if frame.kind is Kind.WORD and is_time and to in hand.victims:
+        if frame.kind is Kind.MESSAGE and is_time and to in hand.victims:
             return self.change(hand, to, frame, message)
         return [message]
 
@@ -78,7 +78,7 @@ class Echo(Script):
         self.sign = sign
 
     async def hears(self, hand: Hand, event: Event) -> Event | None:
-        if isinstance(event, Heard) and (frame := opened(event.message)).kind is Kind.WORD:
+        if isinstance(event, Received) and (frame := opened(event.message)).kind is Kind.MESSAGE:
             hand.memory[event.neighbour, frame.round] = frame
             if frame.round > 1:  # its own word for the round is held back until the victim has spoken
                 await hand.channels.send(event.neighbour, pack(echoed(frame, self.sign)))
@@ -86,7 +86,7 @@ class Echo(Script):
 
     async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
         frame = opened(message)
-        return [] if frame.kind is Kind.WORD and frame.round > 1 and to in hand.victims else [message]
+        return [] if frame.kind is Kind.MESSAGE and frame.round > 1 and to in hand.victims else [message]
 
 
 class Repeats(Script):
@@ -97,7 +97,7 @@ class Repeats(Script):
 
     async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
         frame = opened(message)
-        if frame.kind is not Kind.WORD:
+        if frame.kind is not Kind.MESSAGE:
             return [message]
         earlier = hand.memory.setdefault(to, [])
         earlier.append(frame)
@@ -109,7 +109,7 @@ class Late(Script):
     """Says the words of two rounds in the wrong order where it can, and every word late."""
 
     async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
-        if opened(message).kind is Kind.WORD:
+        if opened(message).kind is Kind.MESSAGE:
             await asyncio.sleep(0.01)
         return [message]
 
@@ -161,7 +161,7 @@ class Flaps(Script):
     async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
         board, frame = hand.stage.board, opened(message)
         earlier = hand.memory.setdefault(to, [])
-        if frame.kind is Kind.WORD and board is not None and frame.round > len(earlier):
+        if frame.kind is Kind.MESSAGE and board is not None and frame.round > len(earlier):
             board.cut(hand.name, to)
             board.mend(hand.name, to)
             earlier.append(message)
@@ -184,7 +184,7 @@ class TooEarly(Script):
     async def hears(self, hand: Hand, event: Event) -> Event | None:
         if isinstance(event, Joined) and event.neighbour in hand.victims:
             for k in (1, 2):
-                word = hand.frame(Kind.WORD, np.full(DIMENSION, 9.0), k=k)
+                word = hand.frame(Kind.MESSAGE, np.full(DIMENSION, 9.0), k=k)
                 await hand.channels.send(event.neighbour, word)
         return event
 
@@ -194,7 +194,7 @@ class Storm(Script):
 
     async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
         board, frame = hand.stage.board, opened(message)
-        if board is not None and frame.kind is Kind.WORD and frame.round == AT and to == hand.victims[0]:
+        if board is not None and frame.kind is Kind.MESSAGE and frame.round == AT and to == hand.victims[0]:
             for number in range(150):
                 board.cut(hand.name, to)
                 board.mend(hand.name, to)

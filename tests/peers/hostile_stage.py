@@ -17,14 +17,14 @@ from unittest import mock
 import numpy as np
 
 from hocket.errors import JournalError
-from hocket.federation import participation
-from hocket.federation import presence as presence_module
-from hocket.federation.engine.peer import Finished, Played
-from hocket.federation.home import Home
-from hocket.federation.member import Member
-from hocket.federation.plan_sections import AuditSection
-from hocket.federation.presence import Presence
-from hocket.federation.task import GradientTask
+from hocket.federation.membership import session as session_module
+from hocket.federation.membership.session import Session
+from hocket.federation.plan.sections import AuditSection
+from hocket.federation.runtime import participation
+from hocket.federation.runtime.member import Member
+from hocket.federation.runtime.peer import Finished, Played
+from hocket.federation.state.home import Home
+from hocket.federation.workloads.task import GradientTask
 from hocket.links.handshake import Secrets
 
 from .federation_case import ESCROW, Federation
@@ -58,13 +58,13 @@ class Wired(Member):
         return self.wrap(await super().open_channels(**given))
 
 
-ON_STAGE: ContextVar[Callable[[Presence], None]] = ContextVar("on_stage")
+ON_STAGE: ContextVar[Callable[[Session], None]] = ContextVar("on_stage")
 """Who wants to know of the member that is about to run."""
 
 
-def _waits(presence: Presence | None) -> bool:
+def _waits(session: Session | None) -> bool:
     try:
-        return presence is not None and bool(presence.waiting)
+        return session is not None and bool(session.waiting)
     except JournalError:  # it has closed its journal, and is on its way out
         return False
 
@@ -125,7 +125,7 @@ class Stage:
         return self
 
     async def _deviate(self, hand: Hand) -> None:
-        ON_STAGE.set(lambda found: hand.memory.update(presence=found))
+        ON_STAGE.set(lambda found: hand.memory.update(session=found))
         await hand.script.play(hand)
 
     def _set(self) -> None:
@@ -162,17 +162,17 @@ class Stage:
         one.finished = await self._run(one)
 
     async def _run(self, one: Honest) -> Finished:
-        ON_STAGE.set(lambda found: setattr(one, "presence", found))
+        ON_STAGE.set(lambda found: setattr(one, "session", found))
         start = one.member.plan.feasible.project(one.member.task.start(0))
         one.states.setdefault(1, [start])
 
-        def watch(played: Played, presence: Presence) -> None:
+        def watch(played: Played, session: Session) -> None:
             one.played.append(played)
             before = one.states.setdefault(played.k + 1, [])
             if not any(np.array_equal(played.x, state) for state in before):
                 before.append(np.array(played.x))
-            if presence.peer is not None:
-                streams = presence.peer.noise.streams
+            if session.peer is not None:
+                streams = session.peer.noise.streams
                 one.keys[played.k] = dict(streams.chains), dict(streams.once)
             self.round_over(one, played.k)
 
@@ -198,7 +198,7 @@ class Stage:
     def _all_wait(self, tasks: list[asyncio.Task[None]]) -> bool:
         """Whether all who are still there wait for somebody: for its disk, a member may need any time."""
         return all(
-            task.done() or _waits(one.presence) for one, task in zip(self.honest.values(), tasks, strict=True)
+            task.done() or _waits(one.session) for one, task in zip(self.honest.values(), tasks, strict=True)
         )
 
     def _patience(self) -> float:
@@ -207,8 +207,8 @@ class Stage:
 
     def _progress(self, tasks: list[asyncio.Task[None]]) -> Any:
         for one in self.honest.values():
-            talk = None if one.presence is None else one.presence.conversation
-            kept = getattr(talk, "_heard", {})
+            talk = None if one.session is None else one.session.conversation
+            kept = {} if talk is None else talk._received
             one.most_kept = max(one.most_kept, sum(map(len, kept.values())))
         return [
             (len(one.played), one.restarts, task.done())
@@ -220,14 +220,14 @@ class Stage:
 def impatient() -> Iterator[None]:
     """Members say sooner for whom they wait, and are known to their stage while they run."""
 
-    def noticed(*args: Any, **given: Any) -> Presence:
-        found = Presence(*args, **given)
+    def noticed(*args: Any, **given: Any) -> Session:
+        found = Session(*args, **given)
         ON_STAGE.get()(found)
         return found
 
     with contextlib.ExitStack() as patched:
-        patched.enter_context(mock.patch.object(presence_module, "PATIENCE", PATIENCE))
-        patched.enter_context(mock.patch.object(participation, "Presence", noticed))
+        patched.enter_context(mock.patch.object(session_module, "PATIENCE", PATIENCE))
+        patched.enter_context(mock.patch.object(participation, "Session", noticed))
         yield
 
 

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from hocket.algorithm import Total
-from hocket.federation.engine.masked_sum import MaskedSum, Tree, tree_of
-from hocket.federation.engine.role import Role
-from hocket.federation.engine.shares import ChainStreams
-from hocket.federation.task import LocalSteps
+from hocket.algorithm import SecureSum
+from hocket.federation.runtime.noise_shares import ChainStreams
+from hocket.federation.runtime.role import MemberRole
+from hocket.federation.runtime.secure_sum import MaskedSum, Tree, tree_of
+from hocket.federation.workloads.task import LocalSteps
 from hocket.links.wire import Limits, unpack
-from hocket.noise.group import FixedPoint, Words, add
+from hocket.secagg.group import FixedPoint, Words, add
 
 from .hostile import Honest, Said
 
@@ -52,14 +52,14 @@ def numbers_twice(one: Honest) -> Iterator[str]:
 class Seat:
     """One honest member's place in the tree, and what it may pass on from there."""
 
-    def __init__(self, one: Honest, role: Role, tree: Tree, planned: Planned):
+    def __init__(self, one: Honest, role: MemberRole, tree: Tree, planned: Planned):
         self.one, self.role, self.tree, self.planned = one, role, tree, planned
         self.names = list(one.member.plan.names)
-        self.heard: dict[tuple[int, int, str], dict[bytes, bytes]] = defaultdict(dict)
+        self.received: dict[tuple[int, int, str], dict[bytes, bytes]] = defaultdict(dict)
         """By round, exchange and sender: the numbers of each message, with the point under which they were said."""
-        for word in one.heard:
+        for word in one.received:
             if len(parts := _parts(word)) == 2:
-                self.heard[word.round, word.exchange, word.receiver][parts[1]] = parts[0]
+                self.received[word.round, word.exchange, word.receiver][parts[1]] = parts[0]
 
     def unplanned(self, said: Said) -> Iterator[str]:
         """What is wrong with one word, if anything."""
@@ -85,19 +85,19 @@ class Seat:
             )
             return [words for one in points for words in self._partials(k, one)]
         step = height + self.tree.depth[me] - 1
-        return [_words(numbers) for numbers in self.heard[k, step, self.names[parent]]]
+        return [_words(numbers) for numbers in self.received[k, step, self.names[parent]]]
 
     def _partials(self, k: int, point: bytes) -> list[Words]:
         """This member's masked numbers with those of all below it, in every way in which these were said."""
-        heard = [
+        received = [
             [
                 _words(numbers)
-                for numbers in self.heard[k, self.tree.height - self.tree.depth[c], self.names[c]]
+                for numbers in self.received[k, self.tree.height - self.tree.depth[c], self.names[c]]
             ]
             for c in self.tree.children(self.role.index)
         ]
         found = []
-        for below in itertools.product(*heard):
+        for below in itertools.product(*received):
             total = self._own(k, point).partial
             for words in below:
                 total = add(total, words)
@@ -111,7 +111,7 @@ class Seat:
         if k > 1:
             local = LocalSteps(self.one.member.task, 1, self.planned(k - 1).batch)
             x = self.role.agent(k - 1, {}, local).descend(x, k - 1)
-        return MaskedSum.of(self.role, self.tree, drawn, Total(x), k, 0, point, self.names)
+        return MaskedSum.of(self.role, self.tree, drawn, SecureSum(x), k, 0, point, self.names)
 
 
 def _parts(said: Said) -> list[bytes]:

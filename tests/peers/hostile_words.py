@@ -192,12 +192,12 @@ OTHERWISE = (
     Deviation(
         "done otherwise", "is done with numbers, then without", lambda: AtTheEnd(before(value_of_done))
     ),
-    Deviation("word for done", "a word where the end belongs", lambda: AtTheEnd(framed(kind=Kind.WORD))),
+    Deviation("word for done", "a word where the end belongs", lambda: AtTheEnd(framed(kind=Kind.MESSAGE))),
     Deviation("too early", "words before anything is agreed", TooEarly),
     Deviation(
         "word flood",
         "the same early word, thousands of times",
-        lambda: Flood(lambda hand, n: hand.frame(Kind.WORD, np.zeros(DIMENSION), k=1), 10_000),
+        lambda: Flood(lambda hand, n: hand.frame(Kind.MESSAGE, np.zeros(DIMENSION), k=1), 10_000),
     ),
 )
 TOGETHER = tuple(

@@ -20,7 +20,7 @@ def chains(k):
 
 
 def begin(journal, k, state=None):
-    journal.commit_round(k, state or b"state %d" % k, chains=chains(k), words={EVERYBODY: b"word %d" % k})
+    journal.commit_round(k, state or b"state %d" % k, chains=chains(k), messages={EVERYBODY: b"word %d" % k})
 
 
 def in_another_process(code, **options):

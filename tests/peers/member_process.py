@@ -6,10 +6,10 @@ import asyncio
 import sys
 from pathlib import Path
 
-from hocket.federation.home import Home
-from hocket.federation.member import Member
-from hocket.federation.participation import take_part
-from hocket.federation.plan_file import read_plan
+from hocket.federation.plan.plan_file import read_plan
+from hocket.federation.runtime.member import Member
+from hocket.federation.runtime.participation import take_part
+from hocket.federation.state.home import Home
 from hocket.links.identity import Identity
 
 from .confession import confessing

@@ -49,7 +49,7 @@ def why_not() -> str:
 
 
 @dataclass(frozen=True)
-class Weather:
+class Channel:
     """What every frame goes through, one way."""
 
     delay: float
@@ -61,7 +61,7 @@ class Machines:
     """Namespaces with addresses in one network. Use it inside `with machines(...)`."""
 
     names: list[str]
-    weather: Weather | None = None
+    channel: Channel | None = None
     switch: Switch | None = None
     netem: str = ""
     """What tc answered when asked for netem; empty if it was not asked, or agreed."""
@@ -121,12 +121,12 @@ class Machines:
         for place, _ in enumerate(self.names):
             self._add_space(self._space(place))
         self._add_space(self._hub)
-        if self.weather is not None:
-            self.netem = self._try_netem(self.weather)
-        if self.weather is not None and self.netem:
-            self._build_switch(self.weather)
+        if self.channel is not None:
+            self.netem = self._try_netem(self.channel)
+        if self.channel is not None and self.netem:
+            self._build_switch(self.channel)
         else:
-            self._build_bridge(self.weather)
+            self._build_bridge(self.channel)
         for place, address in enumerate(self.addresses):
             ip("-n", self._space(place), "address", "add", f"{address}/24", "dev", "eth0")
             ip("-n", self._space(place), "link", "set", "eth0", "up")
@@ -146,26 +146,26 @@ class Machines:
         ip("netns", "add", name)
         self._undo.callback(ip, "netns", "delete", name)
 
-    def _try_netem(self, weather: Weather) -> str:
-        asked = self._tc("lo", weather)  # nothing else is on the hub's own loopback
+    def _try_netem(self, channel: Channel) -> str:
+        asked = self._tc("lo", channel)  # nothing else is on the hub's own loopback
         return "" if asked.returncode == 0 else asked.stderr.strip() or f"tc left with {asked.returncode}"
 
-    def _tc(self, device: str, weather: Weather) -> subprocess.CompletedProcess[str]:
-        netem = ["netem", "delay", f"{1000 * weather.delay:g}ms", "loss", f"{100 * weather.loss:g}%"]
+    def _tc(self, device: str, channel: Channel) -> subprocess.CompletedProcess[str]:
+        netem = ["netem", "delay", f"{1000 * channel.delay:g}ms", "loss", f"{100 * channel.loss:g}%"]
         command = ["ip", "netns", "exec", self._hub, "tc", "qdisc", "add", "dev", device, "root", *netem]
         return subprocess.run(command, capture_output=True, text=True)
 
-    def _build_bridge(self, weather: Weather | None) -> None:
+    def _build_bridge(self, channel: Channel | None) -> None:
         ip("-n", self._hub, "link", "add", "bridge", "type", "bridge")
         ip("-n", self._hub, "link", "set", "bridge", "up")
         for place, _ in enumerate(self.names):
             port, there = f"port{place}", self._space(place)
             ip("-n", self._hub, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", there)
             ip("-n", self._hub, "link", "set", port, "master", "bridge", "up")
-            if weather is not None:
-                self._tc(port, weather).check_returncode()
+            if channel is not None:
+                self._tc(port, channel).check_returncode()
 
-    def _build_switch(self, weather: Weather) -> None:
+    def _build_switch(self, channel: Channel) -> None:
         ports = []
         for place, _ in enumerate(self.names):
             port = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
@@ -174,7 +174,7 @@ class Machines:
             fcntl.ioctl(port, TUNSETIFF, struct.pack("16sH", name.encode(), IFF_TAP | IFF_NO_PI))
             ip("link", "set", name, "netns", self._space(place), "name", "eth0")
             ports.append(port)
-        self.switch = Switch(ports, weather)
+        self.switch = Switch(ports, channel)
         self.switch.start()
         self._undo.callback(self.switch.stop)
 
@@ -182,10 +182,10 @@ class Machines:
 class Switch(threading.Thread):
     """Passes frames on between ports, late, and loses some of them."""
 
-    def __init__(self, ports: list[int], weather: Weather):
+    def __init__(self, ports: list[int], channel: Channel):
         super().__init__(daemon=True)
         self.ports = ports
-        self.weather = weather
+        self.channel = channel
         self.down: set[int] = set()
         self.passed = self.lost = 0
         self._places: dict[bytes, int] = {}
@@ -218,18 +218,18 @@ class Switch(threading.Thread):
         for place in others:
             if place == source or {place, source} & self.down:
                 continue
-            if self._chance.random() < self.weather.loss:
+            if self._chance.random() < self.channel.loss:
                 self.lost += 1
                 continue
             self.passed += 1
-            due = time.monotonic() + self.weather.delay
+            due = time.monotonic() + self.channel.delay
             heapq.heappush(self._late, (due, next(self._order), place, frame))
 
 
 @contextlib.contextmanager
-def machines(names: list[str], weather: Weather | None = None) -> Iterator[Machines]:
+def machines(names: list[str], channel: Channel | None = None) -> Iterator[Machines]:
     """Machines with these names, gone afterwards."""
-    made = Machines(names, weather)
+    made = Machines(names, channel)
     try:
         made.build()
         yield made

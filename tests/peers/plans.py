@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hocket.federation.cards import Card
-from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_draft import draw_up
+from hocket.federation.plan.cards import Card
+from hocket.federation.plan.draft import draw_up
+from hocket.federation.plan.plan import FederationPlan
 from hocket.links.identity import Identity
 
 IDENTITIES = [Identity.create(f"clinic-{letter}") for letter in "abcde"]

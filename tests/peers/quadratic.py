@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 
-from hocket.federation.task import GradientTask
+from hocket.federation.workloads.task import GradientTask
 
 DIMENSION = 3
 MARKER = b"\x40\x09\x21\xfb\x54\x44\x2d\x18"

@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from hocket.federation.admission import admitted
-from hocket.federation.cards import Card
+from hocket.federation.plan.admission import admitted
+from hocket.federation.plan.cards import Card
 from hocket.links.relay.server import Relay, RelayLimits
 from hocket.machine import LOOPBACK
 
@@ -35,8 +35,9 @@ def relay_for(federation: Federation, *names: str, kind: type[Relay] = Relay, **
 
 
 def names(scheme: str, count: int = 1) -> list[str]:
-    """Relays at free ports of this machine."""
-    return [f"{scheme}://{LOOPBACK}:{port}" for port in free_ports(count)]
+    """Relays at free ports of this machine: by host:port alone where TLS is spoken."""
+    prefix = "" if scheme == "wss" else f"{scheme}://"
+    return [f"{prefix}{LOOPBACK}:{port}" for port in free_ports(count)]
 
 
 def start_relay(

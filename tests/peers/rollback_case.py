@@ -18,9 +18,9 @@ from unittest import mock
 
 import numpy as np
 
-from hocket.federation.engine.masked_sum import BEGINNING
+from hocket.federation.runtime.secure_sum import BEGINNING
 from hocket.links import records
-from hocket.links.events import Event, Heard, Joined
+from hocket.links.events import Event, Joined, Received
 from hocket.links.wire import Frame, Kind, pack
 
 from .hostile import Deviation, Hand, Honest, Script
@@ -65,12 +65,12 @@ class Exploits(Script):
 
     async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
         frame = opened(message)
-        if frame.kind is Kind.WORD and to == VICTIM:
+        if frame.kind is Kind.MESSAGE and to == VICTIM:
             moment = VICTIM, frame.round, frame.exchange
             is_new = moment not in hand.memory
             hand.memory[moment] = frame
             return [message] if is_new else []  # what is said again is said otherwise, when the victim asks
-        if frame.kind is Kind.WORD and frame.round >= self.held_back and not self.lets_go:
+        if frame.kind is Kind.MESSAGE and frame.round >= self.held_back and not self.lets_go:
             self.held.append((to, message))
             return []
         if self.hides and self.again and frame.kind not in FAMILIAR:
@@ -80,16 +80,16 @@ class Exploits(Script):
     async def hears(self, hand: Hand, event: Event) -> Event | None:
         if isinstance(event, Joined) and event.neighbour == VICTIM and (VICTIM, self.last, 0) in hand.memory:
             self.again = True
-        if self.again and isinstance(event, Heard) and event.neighbour == VICTIM:
+        if self.again and isinstance(event, Received) and event.neighbour == VICTIM:
             await self._answer(hand, opened(event.message))
         return event
 
-    async def _answer(self, hand: Hand, heard: Frame) -> None:
+    async def _answer(self, hand: Hand, received: Frame) -> None:
         """The word of a round that the victim repeats, changed; when it is where it was, the others may go on."""
-        mine = hand.memory.get((VICTIM, heard.round, heard.exchange))
-        if heard.kind is Kind.WORD and mine is not None:
+        mine = hand.memory.get((VICTIM, received.round, received.exchange))
+        if received.kind is Kind.MESSAGE and mine is not None:
             await hand.channels.send(VICTIM, pack(mine._replace(parts=[*_otherwise(mine.parts)])))
-        if heard.kind is Kind.WORD and heard.round >= self.last:
+        if received.kind is Kind.MESSAGE and received.round >= self.last:
             self.lets_go = True
             for to, message in self.held:
                 await hand.channels.send(to, message)
@@ -199,9 +199,9 @@ def _put_back(pattern: str) -> Callable[[Path, Path], None]:
     return restore
 
 
-def _lose(pattern: str) -> Callable[[Path, Path], None]:
+def _lose(*patterns: str) -> Callable[[Path, Path], None]:
     def restore(home: Path, before: Path) -> None:
-        for path in [path for path in home.glob(pattern) if path.is_file()]:
+        for path in [path for pattern in patterns for path in home.glob(pattern) if path.is_file()]:
             path.unlink()
 
     return restore
@@ -222,7 +222,8 @@ LOST = (
     Restored("journal lost", _lose("runs/*/journal.db*")),
     Restored("run folder lost", _lose("runs/*/*")),
     Restored("datasets lost", _lose("datasets/*"), loses=False),
-    Restored("all lost", _lose("[dr]*/**/*")),
+    Restored("accounts lost", _lose("accounts.db*"), loses=False),
+    Restored("all lost", _lose("[dr]*/**/*", "accounts.db*")),
     Restored("status lost", _lose("runs/*/status.json"), loses=False),
     Restored("about lost", _lose("runs/*/about.json"), loses=False),
     Restored("plan lost", _lose("runs/*/plan.toml"), loses=False),

@@ -17,11 +17,10 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 
-from hocket.links.relay.frames import PING, framed
-from hocket.links.relay.pipes import MAGIC
 from hocket.machine import LOOPBACK
 
 from .key_updates import send_key_updates
+from .web_frames import Opcode, framed
 
 PAUSE = 0.1
 """Seconds between two of one kind at one relay: they share their processors with all others."""
@@ -32,7 +31,7 @@ UPGRADE = (
     b"GET /hocket HTTP/1.1\r\nHost: relay\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
 )
-BEGINNINGS = (b"", b"\x16\x03\x01\x02\x00\x01", UPGRADE[:40], MAGIC, MAGIC + b"\x10\x00{", UPGRADE)
+BEGINNINGS = (b"", b"\x16\x03\x01\x02\x00\x01", UPGRADE[:40], UPGRADE + b"\x82\x85", UPGRADE)
 
 
 def ping(connection: socket.socket) -> None:
@@ -40,7 +39,7 @@ def ping(connection: socket.socket) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     with context.wrap_socket(connection) as wrapped:
-        wrapped.sendall(UPGRADE + framed(PING, b"", mask=True) * PINGS)
+        wrapped.sendall(UPGRADE + framed(Opcode.PING, mask=True) * PINGS)
         while wrapped.recv(1 << 16):
             pass
 

@@ -6,11 +6,11 @@ from functools import cache
 
 import numpy as np
 
-from hocket.federation.cards import Card
-from hocket.federation.plan_draft import draw_up
-from hocket.federation.study_task import MOST_TOTALS, NUMBERS
+from hocket.federation.plan.cards import Card
+from hocket.federation.plan.draft import draw_up
+from hocket.federation.workloads.study import MOST_SUMS, NUMBERS
 from hocket.machine import LOOPBACK, scikit_table
-from hocket.studies.table import Table
+from hocket.studies.data.table import Table
 
 STUDY = """
 [study]
@@ -54,6 +54,6 @@ def planned(identities, ports, *, topology="complete", colluders=1, study=STUDY,
         algorithm={"name": "masked-totals", "study": study, "on_drop": on_drop},
         step={"constant": 1.0},
         task={"name": "breast cancer", "dataset": "breast-cancer", "dimension": NUMBERS},
-        run={"rounds": MOST_TOTALS},
+        run={"rounds": MOST_SUMS},
         audit={"colluders": colluders, **audit},
     )

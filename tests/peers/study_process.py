@@ -11,15 +11,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from hocket.federation.engine.peer import Peer
-from hocket.federation.home import Home
-from hocket.federation.member import Member
-from hocket.federation.participation import take_part
-from hocket.federation.plan_file import read_plan
-from hocket.federation.study_task import StudyTask
+from hocket.federation.plan.plan_file import read_plan
+from hocket.federation.runtime.member import Member
+from hocket.federation.runtime.participation import take_part
+from hocket.federation.runtime.peer import Peer
+from hocket.federation.state.home import Home
+from hocket.federation.workloads.study import StudyTask
 from hocket.files import toml_tables
 from hocket.links.identity import Identity
-from hocket.studies.study import parse_study
+from hocket.studies.spec.study import parse_study
 
 from .confession import confess_words
 from .study_case import tables

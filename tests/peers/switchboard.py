@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-from hocket.links.events import NOBODY, Event, Heard, Joined, Lost
+from hocket.links.events import NOBODY, Event, Joined, Lost, Received
 
 
 class Switchboard:
@@ -51,7 +51,7 @@ class Switchboard:
         pair = frozenset((sender, receiver))
         if pair in self.pairs and pair not in self.down and receiver in self.queues:
             self.carried += len(message)
-            self.queues[receiver].put_nowait(Heard(sender, message))
+            self.queues[receiver].put_nowait(Received(sender, message))
 
     def _neighbours(self, name: str) -> list[str]:
         others = {other for pair in self.pairs if name in pair for other in pair - {name}}

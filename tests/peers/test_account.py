@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import html
-import json
 import math
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -18,23 +17,22 @@ from scipy.special import ndtr
 
 from hocket.cli.peer.run import _answer  # pyright: ignore[reportPrivateUsage]
 from hocket.errors import UnsafePlan
-from hocket.federation.account import Account
-from hocket.federation.certificate_check import check_certificate
-from hocket.federation.consent import keep_consent
-from hocket.federation.earlier_runs import EarlierRun, earlier_runs
-from hocket.federation.home import Home
-from hocket.federation.ledger import Ledger, Served
-from hocket.federation.member_report import write_member_report
-from hocket.federation.participation import _counted
-from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_draft import draw_up
-from hocket.federation.plan_file import write_plan
-from hocket.federation.plan_verdict import judge_plan
-from hocket.federation.policy import Policy, check_policy
-from hocket.federation.row_digests import NONE
-from hocket.federation.run_folder import RunFolder, Status, write_json
-from hocket.federation.served_plan import record_of
-from hocket.federation.study_task import MOST_TOTALS, NUMBERS
+from hocket.federation.audit.certificate_check import check_certificate
+from hocket.federation.audit.study_audit import judge_plan
+from hocket.federation.monitoring.member_report import write_member_report
+from hocket.federation.plan.draft import draw_up
+from hocket.federation.plan.plan import FederationPlan
+from hocket.federation.plan.plan_file import write_plan
+from hocket.federation.plan.policy import Policy, check_policy
+from hocket.federation.runtime.participation import _counted
+from hocket.federation.state.account import ComposedAccount
+from hocket.federation.state.accounts import NO_ROWS, RecordedRun
+from hocket.federation.state.consent import keep_consent
+from hocket.federation.state.earlier_runs import earlier_runs
+from hocket.federation.state.home import Home
+from hocket.federation.state.run_folder import RunFolder, Status
+from hocket.federation.state.served_plan import record_of
+from hocket.federation.workloads.study import MOST_SUMS, NUMBERS
 from hocket.privacy import gdp
 from tests.peers.plans import CARDS
 from tests.peers.test_certified_plans import FOUR, MEMBER, RECORD, SIX, TRANSFER, drawn
@@ -54,18 +52,18 @@ def study(text: str = NOISY, *, cards=FOUR, colluders: int = 1, dataset: str = "
         algorithm={"name": "masked-totals", "study": text, "on_drop": "stop"},
         step={"constant": 1.0},
         task={"name": "breast cancer", "dataset": dataset, "dimension": NUMBERS},
-        run={"rounds": MOST_TOTALS},
+        run={"rounds": MOST_SUMS},
         audit={"colluders": colluders},
     )
 
 
 def begun(home: Home, plan: FederationPlan) -> None:
     name = plan.algorithm_section.name
-    served = Served(plan.run_hash.hex()[:8], plan.run_hash.hex(), name, "", record_of(plan))
-    Ledger(home.ledger(plan.task.dataset)).begin(served)
+    served = RecordedRun(plan.run_hash.hex()[:8], plan.run_hash.hex(), name, "", record_of(plan))
+    home.accounts.begin(plan.task.dataset, served)
 
 
-def account(home: Home, plan: FederationPlan) -> Account:
+def account(home: Home, plan: FederationPlan) -> ComposedAccount:
     found = judge_plan(plan, earlier=earlier_runs(home, plan)).account
     assert found is not None
     return found
@@ -181,7 +179,10 @@ def test_a_policy_s_epsilon_is_over_both_kinds(tmp_path):
 def starting(home: Home, plan: FederationPlan) -> Any:
     """What counting a run asks of a member and its journal."""
     folder = RunFolder(home.run(plan.run_hash))
-    member = SimpleNamespace(plan=plan, home=home, folder=folder, data="", rows=NONE, task=None)
+    member = SimpleNamespace(
+        plan=plan, home=home, folder=folder, data="", rows=NO_ROWS, task=None, accounts=home.accounts
+    )
+    member.workload = SimpleNamespace(begin=lambda: None)
     return member, SimpleNamespace(run=plan.run_hash[:16])
 
 
@@ -210,8 +211,8 @@ def test_of_two_that_begin_at_once_the_second_must_be_signed_again(tmp_path, rou
     assert begin(late) == "begun"
 
 
-def counted(home: Home) -> list[Served]:
-    return [one for path in home.ledgers.values() for one in Ledger(path).runs]
+def counted(home: Home) -> list[RecordedRun]:
+    return [one for name in home.accounts.datasets for one in home.accounts.runs(name)]
 
 
 def test_one_that_crashed_before_its_first_message_is_counted_once(tmp_path):
@@ -220,15 +221,6 @@ def test_one_that_crashed_before_its_first_message_is_counted_once(tmp_path):
     for _ in range(2):  # killed after the line was written, and taken up again
         _counted(*starting(home, first))
     assert account(home, second).mu == pytest.approx(math.hypot(MU, own(second)))
-
-
-def test_a_folder_remembers_which_runs_were_only_assumed(tmp_path):
-    home = Home(tmp_path)
-    begun(home, study())
-    (one,) = earlier_runs(home, drawn(RECORD))
-    assert one.assumed
-    again = EarlierRun.read(json.loads(json.dumps(one.to_json())))
-    assert (again.assumed, again.same_data, again.dataset) == (True, False, "clinic")
 
 
 def test_kept_noise_that_two_earlier_runs_may_show_together_promises_nothing(tmp_path):
@@ -242,14 +234,13 @@ def test_kept_noise_that_two_earlier_runs_may_show_together_promises_nothing(tmp
     assert "kept noise on other terms" in account(home, study()).words[-1]
 
 
-def test_the_store_is_the_ledgers(tmp_path: Path):
-    """Nothing else is asked: a home whose ledgers are there has its account."""
+def test_the_store_is_one_file(tmp_path: Path):
+    """Nothing else is asked: a home whose accounts are there knows what was told."""
     home = Home(tmp_path / "home")
     begun(home, study())
-    (path,) = home.ledgers.values()
     moved = Home(tmp_path / "moved")
-    moved.ledger("clinic").parent.mkdir(parents=True)
-    moved.ledger("clinic").write_bytes(path.read_bytes())
+    moved.folder.mkdir()
+    moved.accounts.path.write_bytes(home.accounts.path.read_bytes())
     assert account(moved, drawn(RECORD)).mu == account(home, drawn(RECORD)).mu > own(drawn(RECORD))
 
 
@@ -258,17 +249,12 @@ def test_who_left_an_earlier_run_is_counted_when_its_folder_is_gone(tmp_path):
     home, first, second = Home(tmp_path), drawn(MEMBER, key="rss-nb"), drawn(MEMBER, key="rss-nb", run=AGAIN)
     begun(home, first)
     nobody = account(home, second)
-    Ledger(home.ledger(first.task.dataset)).leave(first.run_hash.hex(), {first.names[0]: 5})
+    home.accounts.leave(first.run_hash.hex(), {first.names[0]: 5})
     assert not RunFolder(home.run(first.run_hash)).path.exists()
     found = account(home, second)
     assert found.epsilon > 1.2 * nobody.epsilon
-    folder = RunFolder(home.run(first.run_hash))
-    folder.make()
-    write_json(folder.survivors, {"left": {first.names[0]: 5}})
-    folder.write_status({"dropped": [first.names[0]]})
-    assert account(home, second).mu == found.mu
     assert len(counted(home)) == 1
-    assert Ledger(home.ledger(first.task.dataset)).forget(first.run_hash.hex())
+    assert home.accounts.forget(first.run_hash.hex())
     assert counted(home) == []
 
 
@@ -309,7 +295,6 @@ def test_a_finished_run_says_what_its_data_have_told_in_all(tmp_path, before, pa
     folder = RunFolder(home.run(plan.run_hash))
     keep_consent(plan, folder, judge_plan(plan, earlier=earlier_runs(home, plan)))
     write_plan(plan, folder.plan)
-    write_json(folder.about, {"runs": 1, "earlier": [one.to_json() for one in earlier_runs(home, plan)]})
     done = {"round": 8, "finished": True, "task": "visits", "reach": []}
     folder.write_status(Status.not_begun(plan.names[0], plan.run.rounds) | done)
     shown = html.unescape(write_member_report(folder).read_text(encoding="utf-8"))

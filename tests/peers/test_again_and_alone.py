@@ -9,7 +9,7 @@ import pytest
 
 from hocket.cli import main
 from hocket.cli.app import FAILED
-from hocket.federation.run_folder import RunFolder
+from hocket.federation.state.run_folder import RunFolder
 
 from .federation_case import Federation, play
 
@@ -30,7 +30,7 @@ def words(federation: Federation, command: str, *more: str) -> list[str]:
 def test_a_run_that_was_finished_says_so_at_once(federation, capsys, monkeypatch):
     play(federation.member(name, linger=0.1) for name in federation.names)
     # Nobody is there any more, and the one that is asked again opens no links.
-    monkeypatch.setattr("hocket.federation.member.Member.open_channels", None)
+    monkeypatch.setattr("hocket.federation.runtime.member.Member.open_channels", None)
     assert main(words(federation, "run")) == 0
     said = capsys.readouterr()
     assert (

@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 from hocket.errors import BadIdentity, JournalError
-from hocket.federation.cards import Card
-from hocket.federation.engine.peer import Finished, Played
-from hocket.federation.participation import take_part
+from hocket.federation.plan.cards import Card
+from hocket.federation.runtime.participation import take_part
+from hocket.federation.runtime.peer import Finished, Played
 from hocket.links.events import Event, Joined
 from hocket.links.identity import Identity
 
@@ -90,7 +90,7 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_run(tmp_path):
     federation = Federation(tmp_path, rounds=400)
     with small_disk(federation.home("ash").folder) as disk:
 
-        def watch(played: Played, presence: object) -> None:
+        def watch(played: Played, session: object) -> None:
             if played.k == 5:
                 fill(disk)
 
@@ -118,7 +118,7 @@ def test_a_home_that_became_read_only(tmp_path):
     federation = Federation(tmp_path, rounds=30)
 
     async def stopped() -> None:
-        def watch(played: Played, presence: object) -> None:
+        def watch(played: Played, session: object) -> None:
             if played.k == 5:
                 for task in running:
                     task.cancel()
@@ -146,7 +146,7 @@ def test_a_log_that_cannot_be_written_stops_the_run_by_name(tmp_path, monkeypatc
     def full(self: object, event: str, **about: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "log.jsonl")
 
-    monkeypatch.setattr("hocket.federation.metrics.Log.say", full)
+    monkeypatch.setattr("hocket.federation.monitoring.metrics.Log.say", full)
     with pytest.raises(JournalError, match=r"log\.jsonl cannot be written: No space left on device"):
         play(federation.member(name) for name in federation.names)
 

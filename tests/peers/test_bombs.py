@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hocket.links.channel import METHOD
-from hocket.links.events import Heard, Joined
+from hocket.links.events import Joined, Received
 from hocket.links.server import LinkLimits, limits_in_grpc
 from hocket.links.tls import grpc, listening_credentials
 
@@ -88,9 +88,9 @@ def test_what_is_packed_stays_packed_where_it_is_listened_to(address):
         async with channel:
             await first_of(ash, Joined)
             await call.write(SMALL)
-            heard = await first_of(ash, Heard)
-            assert len(heard.message) < 10_000
-            assert gzip.decompress(heard.message) == SMALL
+            received = await first_of(ash, Received)
+            assert len(received.message) < 10_000
+            assert gzip.decompress(received.message) == SMALL
 
     play(scene)
 
@@ -115,8 +115,8 @@ def test_what_is_packed_stays_packed_where_it_was_dialled(address):
         await server.start()
         try:
             birch = await end(BIRCH, to_ash(address))
-            heard = await first_of(birch, Heard)
-            assert gzip.decompress(heard.message) == SMALL
+            received = await first_of(birch, Received)
+            assert gzip.decompress(received.message) == SMALL
         finally:
             await server.stop(None)
 

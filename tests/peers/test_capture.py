@@ -6,8 +6,8 @@ import asyncio
 
 import numpy as np
 
-from hocket.federation.participation import take_part
-from hocket.federation.task import GradientTask
+from hocket.federation.runtime.participation import take_part
+from hocket.federation.workloads.task import GradientTask
 
 from .federation_case import Federation, free_ports
 from .quadratic import DIMENSION

@@ -24,21 +24,21 @@ from hocket.cli import main
 from hocket.cli.peer.run import _until_stopped
 from hocket.engines.progress import Bar
 from hocket.errors import BadInput
-from hocket.federation.at_home import LEFT_OUT, MARK
-from hocket.federation.cards import Card
-from hocket.federation.certificate_check import check_certificate
-from hocket.federation.certified_draft import Wanted, certified_draft
-from hocket.federation.home import Home
-from hocket.federation.member import Member
-from hocket.federation.metrics import Metrics
-from hocket.federation.movement import Movement
-from hocket.federation.participation import take_part
-from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_draft import draw_up
-from hocket.federation.record_bounds import check_records
-from hocket.federation.task import GradientTask, LocalSteps, Vector, is_repeatable, known_seeds
-from hocket.federation.watching.page import watch_page
-from hocket.federation.watching.snapshot import look
+from hocket.federation.audit.certificate_check import check_certificate
+from hocket.federation.monitoring.at_home import LEFT_OUT, MARK
+from hocket.federation.monitoring.metrics import Metrics
+from hocket.federation.monitoring.watching.page import watch_page
+from hocket.federation.monitoring.watching.snapshot import look
+from hocket.federation.plan.cards import Card
+from hocket.federation.plan.certified_draft import Wanted, certified_draft
+from hocket.federation.plan.draft import draw_up
+from hocket.federation.plan.plan import FederationPlan
+from hocket.federation.runtime.convergence import Movement
+from hocket.federation.runtime.member import Member
+from hocket.federation.runtime.participation import take_part
+from hocket.federation.state.home import Home
+from hocket.federation.workloads.task import GradientTask, LocalSteps, Vector, is_repeatable, known_seeds
+from hocket.federation.workloads.task_checks import check_records
 from hocket.links.wire import pack
 from hocket.problems.sets import Everywhere
 
@@ -197,8 +197,8 @@ def test_a_certified_run_begins_whatever_the_gradient_is_at_its_start():
 
 
 def test_partial_fit_that_overflows_stops_nobody():
-    linear_model = pytest.importorskip("sklearn.linear_model")
-    from hocket.federation.adapters.partial_fit import PartialFitTask
+    linear_model = pytest.importorskip("sklearn.linear_model", reason="scikit-learn is not installed")
+    from hocket.federation.workloads.adapters.partial_fit import PartialFitTask
 
     rng = np.random.default_rng(0)
     model = linear_model.SGDRegressor(alpha=0.0, learning_rate="constant", eta0=1e300, shuffle=False)
@@ -283,7 +283,7 @@ def ran(
         moved.append(x)
         look_at(self, k, x)
 
-    monkeypatch.setattr("hocket.federation.metrics.EVERY", 0.0)
+    monkeypatch.setattr("hocket.federation.monitoring.metrics.EVERY", 0.0)
     monkeypatch.setattr(Metrics, "record", recorded)
     monkeypatch.setattr(Movement, "pass_by", passed)
 
@@ -373,7 +373,7 @@ def test_what_a_terminal_shows_of_a_certified_run_follows_from_messages(tmp_path
     """`hocket peer run` shows a task's loss as rounds go by, and not under a certificate."""
     shown: list[dict[str, float]] = []
     monkeypatch.setattr(Bar, "update", lambda bar, done, **measured: shown.append(measured))
-    monkeypatch.setattr("hocket.federation.metrics.EVERY", 0.0)
+    monkeypatch.setattr("hocket.federation.monitoring.metrics.EVERY", 0.0)
     federation = Certified(tmp_path, members=4, rounds=ROUNDS)
     first, *others = (
         federation.member(

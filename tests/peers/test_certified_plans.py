@@ -17,20 +17,20 @@ from hocket.cli.peer import peer
 from hocket.cli.peer.epsilon import EpsilonOptions, draft, price_in_words
 from hocket.errors import BadConfig, BadInput, BadPlan, UnsafePlan
 from hocket.federation import ClippedTask, LeastSquaresTask
-from hocket.federation.cards import Card
-from hocket.federation.certificate_check import check_certificate
-from hocket.federation.certified_draft import AUTO, Wanted, certified_draft
-from hocket.federation.earlier_runs import EarlierRun
-from hocket.federation.ledger import Served
-from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_audit import audit_plan
-from hocket.federation.plan_certificate import certificate_of_plan
-from hocket.federation.plan_draft import draw_up
-from hocket.federation.plan_file import parse_plan, plan_text, read_plan
-from hocket.federation.policy import Policy, check_policy
-from hocket.federation.record_bounds import check_records, records_of
-from hocket.federation.remainder import judge_survivors
-from hocket.federation.served_plan import ServedPlan, record_of
+from hocket.federation.audit.certificate_check import check_certificate
+from hocket.federation.audit.plan_audit import audit_plan
+from hocket.federation.audit.plan_certificate import certificate_of_plan
+from hocket.federation.audit.survivors import judge_survivors
+from hocket.federation.plan.cards import Card
+from hocket.federation.plan.certified_draft import AUTO, Wanted, certified_draft
+from hocket.federation.plan.draft import draw_up
+from hocket.federation.plan.plan import FederationPlan
+from hocket.federation.plan.plan_file import parse_plan, plan_text, read_plan
+from hocket.federation.plan.policy import Policy, check_policy
+from hocket.federation.state.accounts import RecordedRun
+from hocket.federation.state.earlier_runs import EarlierRun
+from hocket.federation.state.served_plan import ServedPlan, record_of
+from hocket.federation.workloads.task_checks import check_records, records_of
 from hocket.links.identity import Identity
 from hocket.privacy import gdp
 
@@ -76,7 +76,7 @@ def changed(plan: FederationPlan, **changes) -> FederationPlan:
 
 
 def before(plan: FederationPlan, **changes) -> EarlierRun:
-    served = Served("1" * 32, plan.run_hash.hex(), plan.algorithm_section.name, record=record_of(plan))
+    served = RecordedRun("1" * 32, plan.run_hash.hex(), plan.algorithm_section.name, record=record_of(plan))
     return EarlierRun(served, ServedPlan.of(plan), **changes)
 
 
@@ -159,7 +159,7 @@ def test_members_who_leave_take_the_noise_of_their_own_links_along():
         plan.network,
         "function-sharing",
         sigma=[plan.algorithm.stored.counted_as(one) for one in plan.algorithm.sd],
-        own=plan.algorithm.stored.counted_as(plan.algorithm.own),
+        independent=plan.algorithm.stored.counted_as(plan.algorithm.own),
         sensitivity=plan.certificate.sensitivity,
         colluders=1,
         leavers=[5],
@@ -509,7 +509,7 @@ def test_four_clinics_plan_and_sign_an_epsilon(tmp_path, monkeypatch):
     Path("forged.toml").write_text(forged.partition("[signatures]")[0])
     with pytest.raises(UnsafePlan, match="does not hold"):
         hocket_peer("sign", "forged.toml", "--yes", "--accept-unsafe", "--home", names[1])
-    for wrong in (["--bound", 1], ["--sensitivity", 1]):
+    for wrong in (["--noise-bound", 1], ["--sensitivity", 1]):
         with pytest.raises(BadConfig):
             hocket_peer(
                 "plan", *(f"{name}.toml" for name in names), *asked, "--target", 1, *wrong, "--out", "other"
@@ -527,7 +527,7 @@ def test_members_are_clipped_to_a_typical_gradient_unless_told_otherwise():
     for clip, size, cut in ((None, 1.5, 3.0), (0.25, 1.5, 0.25)):
         options = EpsilonOptions(epsilon=1.0, protect="member", clip=clip)
         audit = {"colluders": 1, "gradient_size": size}
-        made = draft(options, CARDS, "complete", "rss-nb", 1e-6, {}, task, audit, **asked)
+        made = draft(options, CARDS, "complete", "rss-nb", {}, task, audit, **asked)
         assert made is not None
         assert made.algorithm["clip"] == cut
         assert f"cut to {cut:g} times the step" in " ".join(price_in_words(made))
@@ -567,8 +567,10 @@ def test_secret_coins_are_planned_signed_run_and_composed():
     left = certificate_of_plan(plan, leavers=[3])
     assert found.epsilon < left.epsilon(1e-6) < known
     said = left.assumptions
-    assert any(one.startswith("checked: members publish what one more exchange makes") for one in said)
-    assert any(one.startswith("checked as a member begins: its task says that it clips") for one in said)
+    assert any(str(one).startswith("verified: members publish what one more exchange makes") for one in said)
+    assert any(
+        str(one).startswith("verified: as a member begins: its task says that it clips") for one in said
+    )
 
 
 def test_a_task_whose_coins_fall_more_often_or_that_does_not_say_how_it_clips_is_refused():

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from hocket.errors import BadInput
-from hocket.experiments.certificates import clinics
-from hocket.federation.home import Home
-from hocket.federation.member_report import _promised
+from hocket.federation.monitoring.member_report import _promised
+from hocket.federation.state.home import Home
 from hocket.problems.quadratic import Quadratic
+from reproductions.certificates import clinics
 
 
 def records() -> tuple[np.ndarray, np.ndarray]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from typing import Any
 
 import pytest
 
 from hocket.errors import LinkError
-from hocket.links.channel import PENDING, Neighbour
-from hocket.links.events import Heard, Joined, Lost
-from hocket.links.server import Allowance, LinkLimits
-from hocket.links.tls import answers
+from hocket.links import channel
+from hocket.links.allowance import Allowance
+from hocket.links.channel import PENDING, GrpcChannels, Neighbour
+from hocket.links.events import Joined, Lost, Received
+from hocket.links.line import Introduction, Line, Stamp, Stream
+from hocket.links.server import LinkLimits
 
 from .ends import ASH, BIRCH, end, first_of, listener, play, to_ash
 from .federation_case import free_ports
@@ -30,8 +33,8 @@ def test_words_go_both_ways(address):
         assert (await first_of(birch, Joined)).neighbour == "ash"
         await ash.send("birch", b"hello")
         await birch.send("ash", b"good day")
-        assert await first_of(birch, Heard) == ("ash", b"hello")
-        assert await first_of(ash, Heard) == ("birch", b"good day")
+        assert await first_of(birch, Received) == ("ash", b"hello")
+        assert await first_of(ash, Received) == ("birch", b"good day")
         await birch.close()
         await ash.close()
 
@@ -54,7 +57,7 @@ def test_what_was_handed_over_arrives_before_the_end(address, first_to_go):
         closing = asyncio.create_task(goes.close())
         await asyncio.sleep(0.2)
         assert not closing.done()
-        assert [(await first_of(stays, Heard)).message for _ in words] == words
+        assert [(await first_of(stays, Received)).message for _ in words] == words
         await closing
         await stays.close()
 
@@ -95,11 +98,70 @@ def test_a_broken_line_is_mended(address):
     play(scene)
 
 
+async def shakes_hands(address: str, version: ssl.TLSVersion) -> bool:
+    """Whether a listener goes on with a handshake in this TLS version, by a member's own certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.minimum_version = context.maximum_version = version
+    context.set_alpn_protocols(["h2"])
+    host, _, port = address.rpartition(":")
+    try:
+        _, writer = await asyncio.open_connection(host, int(port), ssl=context)
+    except OSError:
+        return False
+    writer.transport.abort()
+    return True
+
+
+@pytest.mark.parametrize("version", [None, b"TLSv1.2", b"TLSv1.3"])
+def test_a_stream_is_for_tls_1_3_that_grpc_vouches_for(version):
+    """Also where gRPC was imported before hocket could shut the older one out."""
+    context = {"x509_pem_cert": [BIRCH.certificate_pem]} | ({"ssl_tls_version": [version]} if version else {})
+    line = Line(Neighbour("birch", BIRCH.certificate_pem, "birch"))
+    channels = GrpcChannels(Introduction("ash", "0" * 64, Stamp(1, "0" * 16)), {"birch": line}, LinkLimits())
+    assert channels._caller(context) is (line if version == b"TLSv1.3" else None)
+
+
+def test_an_error_of_ours_in_what_dials_is_raised_where_events_are_received(address, monkeypatch):
+    async def scene() -> None:
+        monkeypatch.setattr(channel, "_introduced", lambda metadata: 1 / 0)
+        await listener(address)
+        birch = await end(BIRCH, to_ash(address))
+        with pytest.raises(ZeroDivisionError):
+            await first_of(birch, Received)
+
+    play(scene)
+
+
+def test_an_error_of_ours_in_what_writes_ends_the_stream(address, monkeypatch):
+    """Otherwise this end would read on, and its neighbour wait for ever."""
+    written = channel._write_all
+
+    async def broken(stream: Stream, write: Any) -> None:
+        if stream.peer:  # the listener's end
+            await written(stream, write)
+        await stream.outgoing.get()
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(channel, "_write_all", broken)
+
+    async def scene() -> None:
+        ash = await listener(address)
+        birch = await end(BIRCH, to_ash(address))
+        await first_of(birch, Joined)
+        await birch.send("ash", b"lost")
+        with pytest.raises(ZeroDivisionError):
+            await first_of(birch, Received)
+        assert (await first_of(ash, Lost)).neighbour == "birch"
+
+    play(scene)
+
+
 def test_only_tls_1_3_is_answered(address):
     async def scene() -> None:
         ash = await listener(address)
-        assert await asyncio.to_thread(answers, address, ssl.TLSVersion.TLSv1_3)
-        assert not await asyncio.to_thread(answers, address, ssl.TLSVersion.TLSv1_2)
+        assert await shakes_hands(address, ssl.TLSVersion.TLSv1_3)
+        assert not await shakes_hands(address, ssl.TLSVersion.TLSv1_2)
         await ash.close()
 
     play(scene)
@@ -174,7 +236,7 @@ def test_a_member_that_is_dialled_needs_an_address():
 
 def test_who_talks_too_much_is_read_more_slowly():
     async def scene() -> None:
-        allowance = Allowance(LinkLimits(rate=100.0, burst=5))
+        allowance = Allowance(rate=100.0, burst=5)
         loop = asyncio.get_running_loop()
         began = loop.time()
         for _ in range(25):

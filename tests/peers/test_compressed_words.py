@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import hocket as hk
-from hocket.algorithm import Say
+from hocket.algorithm import Broadcast
 from hocket.errors import LinkError
-from hocket.federation.engine.words import decoded
+from hocket.federation.runtime.payload import decoded
 from hocket.links.wire import HEADER, PART, SHAPE, Frame, Kind, Limits, pack, unpack
 
 from .company import PLAN, Company
@@ -29,7 +29,7 @@ class Scales(Switchboard):
 
     def carry(self, sender: str, receiver: str, message: bytes) -> None:
         frame = unpack(message, Limits(1 << 20), plan=PLAN)
-        if frame.kind is Kind.WORD:
+        if frame.kind is Kind.MESSAGE:
             self.words[sender, receiver, frame.round, frame.exchange] = frame
         super().carry(sender, receiver, message)
 
@@ -71,7 +71,7 @@ def test_bytes_on_the_wire_are_those_that_the_simulator_counts(algorithm, word, 
 
 def test_numbers_for_places_that_there_are_none_of_are_refused_by_name():
     largest = hk.TopK(2)
-    said = Say(largest.encoded(np.arange(5.0), 1), lambda word: largest.decoded(word, 1, 5))
+    said = Broadcast(largest.encoded(np.arange(5.0), 1), lambda word: largest.decoded(word, 1, 5))
     np.testing.assert_array_equal(decoded("b", said, said.word, 1), [0, 0, 0, 3, 4])
     with pytest.raises(
         LinkError, match="b said numbers for places in round 1 that no vector of the plan has"
@@ -81,7 +81,7 @@ def test_numbers_for_places_that_there_are_none_of_are_refused_by_name():
 
 @pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.uint32])
 def test_whole_numbers_travel(kind):
-    frame = Frame(Kind.WORD, PLAN, 1, 0, [np.array([[0, 1], [2, np.iinfo(kind).max]], kind)])
+    frame = Frame(Kind.MESSAGE, PLAN, 1, 0, [np.array([[0, 1], [2, np.iinfo(kind).max]], kind)])
     back = unpack(pack(frame), Limits(1 << 10)).parts[0]
     assert back.dtype == kind
     np.testing.assert_array_equal(back, frame.parts[0])

@@ -15,19 +15,18 @@ import pytest
 
 from hocket.cli import main
 from hocket.errors import BadConfig, UnsafePlan
-from hocket.federation.home import Home
-from hocket.federation.ledger import Ledger, Served
-from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_audit import audit_plan
-from hocket.federation.plan_file import plan_text, read_plan
-from hocket.federation.policy import check_policy, read_policy
-from hocket.federation.run_folder import RunFolder
-from hocket.federation.served_plan import record_of
+from hocket.federation.audit.plan_audit import audit_plan
+from hocket.federation.plan.plan import FederationPlan
+from hocket.federation.plan.plan_file import plan_text, read_plan
+from hocket.federation.plan.policy import check_policy, read_policy
+from hocket.federation.state.accounts import RecordedRun
+from hocket.federation.state.home import Home
+from hocket.federation.state.run_folder import RunFolder
+from hocket.federation.state.served_plan import record_of
 from hocket.links.lasting_noise import LastingNoise
 from tests.peers.plans import IDENTITIES, RSS_NB, SHARING, drawn
 
 SAFE, UNSAFE = drawn(algorithm=SHARING), drawn(algorithm={"name": "dgd"}, unsafe=True)
-RUN = '{"run": "%d", "plan": "a plan", "algorithm": "rss-nb"}\n'
 
 
 @pytest.fixture(autouse=True)
@@ -103,7 +102,7 @@ def test_anything_else_leaves_the_plan_as_it_was(
     assert Path("safe.toml").read_text() == before
     assert not Path("home/runs").exists()
     said = capsys.readouterr().err.splitlines()[-1]
-    assert said.endswith("hocket: not signed: clinic-a did not say so; safe.toml is as it was")
+    assert said.endswith("hocket: not signed: clinic-a did not agree; safe.toml is as it was")
 
 
 def test_yes_is_not_enough_for_an_unsafe_plan(
@@ -128,38 +127,27 @@ def test_an_unsafe_plan_is_signed_by_two_options() -> None:
 
 
 def test_what_was_consented_to_is_kept() -> None:
-    ledger = Home(Path("home")).ledger("trial-7")
-    ledger.parent.mkdir(parents=True)
     for number in range(3):
-        Ledger(ledger).begin(Served(str(number), f"plan {number}", "rss-nb", "", record_of(SAFE)))
+        run = RecordedRun(str(number), f"plan {number}", "rss-nb", "", record_of(SAFE))
+        Home(Path("home")).accounts.begin("trial-7", run)
     folder = RunFolder(Home(Path("home")).run(SAFE.run_hash))
     assert folder.consent is None
     assert sign("safe.toml", "--yes") == 0
-    assert folder.consent == (SAFE.hash.hex(), 4)
+    assert folder.consent is not None
+    assert (folder.consent.hash, folder.consent.runs) == (SAFE.hash.hex(), 4)
 
 
 def test_other_data_in_the_home_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    datasets = Path("home/datasets")
-    datasets.mkdir(parents=True)
-    (datasets / "trial-7b.runs.jsonl").write_text("".join(RUN % number for number in range(3)))
+    for number in range(3):
+        run = RecordedRun(str(number), f"plan {number}", "rss-nb")
+        Home(Path("home")).accounts.begin("trial-7b", run)
     assert sign("safe.toml", "--yes") == 0
     shown = capsys.readouterr().out
     assert (
-        "Other data in this home: trial-7b (3 runs). Whether they share records with these was not looked at"
+        "Other data in this home: trial-7b (3 runs). Whether they share records with these was not checked"
         in shown
     )
     assert "With this one, trial-7 has served 1 run here." in shown
-
-
-def test_another_spelling_of_the_dataset_is_to_be_renamed(capsys: pytest.CaptureFixture[str]) -> None:
-    datasets = Path("home/datasets")
-    datasets.mkdir(parents=True)
-    (datasets / "Trial_7.runs.jsonl").write_text(RUN % 1)
-    assert sign("safe.toml", "--yes") == 1
-    assert "rename the file to trial-7.runs.jsonl" in capsys.readouterr().err
-    os.rename(datasets / "Trial_7.runs.jsonl", datasets / "trial-7.runs.jsonl")
-    assert sign("unsafe.toml", "--yes", "--accept-unsafe") == 0
-    assert "trial-7 has served 2 runs" in capsys.readouterr().out
 
 
 def test_renamed_keepsakes_are_still_those_of_the_data() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hocket.errors import LinkError
 from hocket.links.channel import METHOD, GrpcChannels
 from hocket.links.conversation import Conversation
-from hocket.links.events import Displaced, Heard, Joined, Lost
+from hocket.links.events import Displaced, Joined, Lost, Received
 from hocket.links.tls import grpc
 from hocket.links.wire import Frame, Limits
 
@@ -31,7 +31,7 @@ class Nobody:
 
     async def lost(self, neighbour: str, reason: str) -> None: ...
 
-    async def heard(self, neighbour: str, frame: Frame) -> None: ...
+    async def received(self, neighbour: str, frame: Frame) -> None: ...
 
 
 async def attend(channels: GrpcChannels) -> None:
@@ -54,10 +54,10 @@ def test_the_later_copy_goes_on_and_the_earlier_one_stops(address):
         await newer.send("ash", b"lost if not yet connected")
         await first_of(newer, Joined)
         await newer.send("ash", b"here I am")
-        while (await first_of(ash, Heard)).message != b"here I am":
+        while (await first_of(ash, Received)).message != b"here I am":
             pass
         await ash.send("birch", b"good day")
-        assert (await first_of(newer, Heard)).message == b"good day"
+        assert (await first_of(newer, Received)).message == b"good day"
         said = (
             r"another process speaks for birch: epoch 2 at ipv4:127\.0\.0\.1:\d+; this one is epoch 1 at "
             r"ipv4:127\.0\.0\.1:\d+\. Two copies of one home must never run"
@@ -81,7 +81,7 @@ def test_a_copy_that_is_no_later_is_refused(address, epoch):
         with pytest.raises(LinkError, match=f"another process speaks for birch: epoch 2 .* is epoch {epoch}"):
             await attend(second)
         await first.send("ash", b"still here")
-        assert (await first_of(ash, Heard)).message == b"still here"
+        assert (await first_of(ash, Received)).message == b"still here"
         assert all(task.done() for task in second.dialling)  # it does not try again
         for channels in (first, second, ash):
             await channels.close()

@@ -10,28 +10,33 @@ from functools import partial
 import pytest
 
 from hocket.errors import JournalError, UnsafePlan
-from hocket.federation.consent import check_consent, keep_consent
-from hocket.federation.home import Home
-from hocket.federation.ledger import Ledger, Served
-from hocket.federation.participation import take_part
-from hocket.federation.plan_audit import audit_plan
-from hocket.federation.run_folder import RunFolder, write_json
+from hocket.federation.audit.plan_audit import audit_plan
+from hocket.federation.runtime.participation import take_part
+from hocket.federation.state.accounts import RecordedRun
+from hocket.federation.state.consent import check_consent, keep_consent
+from hocket.federation.state.home import Home
+from hocket.federation.state.run_folder import RunFolder, read_json, write_json
 
 from .federation_case import Federation, play
 from .plans import drawn
 
 
-def begin(path, number):
-    return Ledger(path).begin(Served(f"run {number}", f"plan {number}", "rss-nb"))
+def signed_as(folder, plan, runs, *earlier):
+    consent = {"hash": plan.hash.hex(), "runs": runs, "earlier": [*earlier], "least": None}
+    write_json(folder.audit, consent)
+
+
+def begin(home, number):
+    return home.accounts.begin("data", RecordedRun(f"run {number}", f"plan {number}", "rss-nb"))
 
 
 def test_runs_that_begin_together_are_all_counted(tmp_path):
     """Of 120 simultaneous starts 88 were refused, and some were not counted."""
-    path = tmp_path / "data.runs.jsonl"
+    home = Home(tmp_path)
     with ThreadPoolExecutor(16) as pool:  # each opens the lock for itself, as a process does
-        counts = pool.map(partial(begin, path), range(120))
+        counts = pool.map(partial(begin, home), range(120))
     assert sorted(counts) == list(range(1, 121))
-    assert len(Ledger(path).runs) == 120
+    assert len(home.accounts.runs("data")) == 120
 
 
 def test_a_plan_begins_once(tmp_path):
@@ -51,7 +56,7 @@ def test_two_plans_that_say_the_same_are_two_runs(tmp_path):
     play(federation.member(name) for name in federation.names)
     federation.plan = again
     play(federation.member(name) for name in federation.names)
-    assert len(Ledger(federation.home("ash").ledger("targets")).runs) == 2
+    assert len(federation.home("ash").accounts.runs("targets")) == 2
 
 
 def test_plans_signed_ahead_are_refused_when_they_would_be_another_run(tmp_path):
@@ -63,18 +68,18 @@ def test_plans_signed_ahead_are_refused_when_they_would_be_another_run(tmp_path)
         for name in federation.names:
             federation.consent(name, plan)
             folder = RunFolder(federation.home(name).run(plan.run_hash))
-            write_json(folder.audit, {"hash": plan.hash.hex(), "runs": 1})
+            signed_as(folder, plan, 1)
     members = [federation.member(name, plan=first) for name in federation.names]
     play(members)
     late = federation.member("ash", plan=second)
-    write_json(late.folder.audit, {"hash": second.hash.hex(), "runs": 1})
+    signed_as(late.folder, second, 1)
     with pytest.raises(
         UnsafePlan, match=r"signed the plan as run 1 on the data targets, and it would begin as run 2"
     ):
         asyncio.run(take_part(late))
-    assert len(Ledger(late.home.ledger("targets")).runs) == 1  # what did not begin is not counted
-    write_json(late.folder.audit, {"hash": second.hash.hex(), "runs": 2})
-    check_consent(second, late.home, late.folder, Ledger(late.home.ledger("targets")).runs)
+    assert len(late.home.accounts.runs("targets")) == 1  # what did not begin is not counted
+    signed_as(late.folder, second, 2, first.run_hash.hex())
+    check_consent(second, late.home, late.folder)
 
 
 @pytest.mark.parametrize("content", [None, "", "{}", '{"hash": 1, "runs": "many"}'], ids=str)
@@ -87,7 +92,7 @@ def test_where_nothing_was_signed_nothing_begins(tmp_path, content):
         member.folder.audit.write_text(content)
     with pytest.raises(UnsafePlan, match="sign it here: hocket peer sign PLAN"):
         asyncio.run(take_part(member))
-    assert Ledger(federation.home("ash").ledger("targets")).runs == ()
+    assert federation.home("ash").accounts.runs("targets") == ()
 
 
 def test_a_floor_is_asked_when_a_run_begins(tmp_path):
@@ -95,17 +100,27 @@ def test_a_floor_is_asked_when_a_run_begins(tmp_path):
     plan, home = drawn(), Home(tmp_path)
     folder = RunFolder(home.run(plan.run_hash))
     keep_consent(plan, folder, audit_plan(plan))
-    check_consent(plan, home, folder, ())
+    check_consent(plan, home, folder)
     home.policy.write_text("[policy]\nmin_sd = 1e9\n")
     with pytest.raises(UnsafePlan, match="below your policy"):
-        check_consent(plan, home, folder, ())
+        check_consent(plan, home, folder)
 
 
-@pytest.mark.parametrize(
-    "content", [b"\xff\xfe", b"{}", b'{"run": 1', b"[" * 100_000, b'{"run": [], "plan": "", "algorithm": ""}']
-)
-def test_a_damaged_ledger_is_named(tmp_path, content):
-    path = tmp_path / "data.runs.jsonl"
-    path.write_bytes(content + b"\n")
-    with pytest.raises(JournalError, match=r"data\.runs\.jsonl is damaged"):
-        begin(path, 1)
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"{}", b"[" * 100_000], ids=len)
+def test_damaged_accounts_are_named(tmp_path, content):
+    home = Home(tmp_path)
+    home.accounts.path.write_bytes(content + b"\n")
+    with pytest.raises(JournalError, match=r"accounts\.db is damaged"):
+        begin(home, 1)
+
+
+@pytest.mark.parametrize("key", ["hash", "runs", "earlier", "least"])
+def test_a_consent_with_a_field_missing_is_none(tmp_path, key):
+    """Where the runs that were known, or how well a gradient would be known, were missing, they were not asked for."""
+    plan, home = drawn(), Home(tmp_path)
+    folder = RunFolder(home.run(plan.run_hash))
+    keep_consent(plan, folder, audit_plan(plan))
+    kept = read_json(folder.audit)
+    write_json(folder.audit, {name: value for name, value in kept.items() if name != key})
+    with pytest.raises(UnsafePlan, match="sign it here: hocket peer sign PLAN"):
+        check_consent(plan, home, folder)

@@ -13,11 +13,11 @@ import pytest
 
 from hocket.cli import main
 from hocket.config.files import load_name
+from hocket.demo.members.demonstration import start
 from hocket.engines.cluster.local_processes import run_together
 from hocket.errors import BadConfig, LinkError
-from hocket.federation.demo.demonstration import start
-from hocket.federation.home import Home
-from hocket.federation.plan_file import write_plan
+from hocket.federation.plan.plan_file import write_plan
+from hocket.federation.state.home import Home
 from hocket.links.relay import forwarding
 from hocket.links.relay.forwarder import Orders
 from hocket.links.relay.forwarding import Forwarding

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from hocket.federation.engine.masked_sum import BEGINNING
-from hocket.federation.engine.shares import ChainStreams
-from hocket.federation.member import Member
-from hocket.federation.task import GradientTask
+from hocket.federation.runtime.member import Member
+from hocket.federation.runtime.noise_shares import ChainStreams
+from hocket.federation.runtime.secure_sum import BEGINNING
+from hocket.federation.workloads.task import GradientTask
 from hocket.links import noise_keys
-from hocket.links.events import Heard
+from hocket.links.events import Received
 from hocket.links.wire import Kind, pack
-from hocket.noise.group import FixedPoint, Words, add, negate
+from hocket.secagg.group import FixedPoint, Words, add, negate
 
 from .hostile import Deviation, Hand, Script
 from .hostile_oracles import badly_ended
@@ -41,7 +41,7 @@ class ShowsAnother(Script):
 
     async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
         frame = opened(message)
-        if frame.kind is not Kind.WORD:
+        if frame.kind is not Kind.MESSAGE:
             return [message]
         hand.memory["total", frame.round] = _words(frame.parts[1])
         if frame.round != AT or to != VICTIM:
@@ -51,10 +51,10 @@ class ShowsAnother(Script):
         return [pack(other)]
 
     async def hears(self, hand: Hand, event: Any) -> Any:
-        frame = opened(event.message) if isinstance(event, Heard) else None
-        if frame is not None and frame.kind is Kind.WORD and len(frame.parts) == 2:
+        frame = opened(event.message) if isinstance(event, Received) else None
+        if frame is not None and frame.kind is Kind.MESSAGE and len(frame.parts) == 2:
             while (
-                hand.memory["presence"].conversation.now.round < frame.round
+                hand.memory["session"].conversation.now.round < frame.round
             ):  # its masks are not there before
                 await asyncio.sleep(0.001)
             if ("masks", frame.round) not in hand.memory:
@@ -64,7 +64,7 @@ class ShowsAnother(Script):
 
     def _masks(self, hand: Hand, k: int) -> Words:
         """What the root's own masks take off the sum of all words, at the points where it has put members."""
-        peer = hand.memory["presence"].peer
+        peer = hand.memory["session"].peer
         total = np.zeros((2, DIMENSION), np.uint64)
         for other in peer.role.present:
             moved = k == AT + 1 and hand.plan.names[other] == VICTIM

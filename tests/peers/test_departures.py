@@ -12,16 +12,15 @@ import pytest
 
 from hocket.cli.app import EXPOSED, main
 from hocket.errors import UnsafeRemainder
-from hocket.federation.attendance import NUMBER_BYTES, Attendance
-from hocket.federation.departures import Departures
-from hocket.federation.engine.peer import Finished
-from hocket.federation.ledger import Ledger
-from hocket.federation.metrics import Log
-from hocket.federation.participation import take_part
-from hocket.federation.policy import NONE, Policy
-from hocket.federation.remainder import judge_survivors
-from hocket.federation.run_folder import read_json
-from hocket.federation.votes import vote
+from hocket.federation.audit.survivors import judge_survivors
+from hocket.federation.membership.changes import MembershipChanges
+from hocket.federation.membership.roster import NUMBER_BYTES, Roster
+from hocket.federation.membership.votes import vote
+from hocket.federation.monitoring.metrics import Log
+from hocket.federation.plan.policy import NONE, Policy
+from hocket.federation.runtime.participation import take_part
+from hocket.federation.runtime.peer import Finished
+from hocket.federation.state.run_folder import read_json
 from hocket.links.journal import Journal
 from hocket.links.wire import Frame, pack
 
@@ -62,8 +61,8 @@ def test_an_unsafe_remainder_stops_the_run_and_wants_the_operators_word(tmp_path
         federation.member(name).folder.accept(frozenset({"elm"}))
     assert all(isinstance(one, Finished) for one in asyncio.run(outcomes(federation, survivors)))
     assert folder.status()["dropped"] == ["elm"]
-    (run,) = Ledger(federation.home("ash").ledger("targets")).runs
-    assert {*json.loads(run.left)} == {"elm"}  # for the account of later runs, whatever becomes of the folder
+    (run,) = federation.home("ash").accounts.runs("targets")
+    assert {*run.left} == {"elm"}  # for the account of later runs, whatever becomes of the folder
 
 
 def test_votes_that_were_never_checked_count_for_nothing_after_a_restart(tmp_path):
@@ -71,9 +70,9 @@ def test_votes_that_were_never_checked_count_for_nothing_after_a_restart(tmp_pat
     federation = Federation(tmp_path, members=4, topology="complete", rounds=10)
     ash = federation.member("ash")
     with Journal.open(ash.folder.journal, ash.plan.run_hash) as journal:
-        mine = Attendance(ash.plan, ash.identity, journal.run)
+        mine = Roster(ash.plan, ash.identity, journal.run)
         for voter, leaver in [("elm", "birch"), ("elm", "cedar"), ("birch", "cedar"), ("cedar", "birch")]:
-            theirs = Attendance(ash.plan, federation.identities[voter], os.urandom(NUMBER_BYTES))
+            theirs = Roster(ash.plan, federation.identities[voter], os.urandom(NUMBER_BYTES))
             theirs.take(mine.frame(mine.entries["ash"]), "ash")
             journal.ballots.add(voter, leaver, pack(vote(theirs, leaver).frame(ash.plan)))
     ends = asyncio.run(outcomes(federation, federation.names))
@@ -89,9 +88,9 @@ def test_two_leavers_who_together_cut_a_ring_are_not_dropped(tmp_path):
     async def nobody(frame: Frame, source: str) -> None: ...
 
     with Journal.open(ash.folder.journal, ash.plan.run_hash) as journal:
-        attendance, log = Attendance(ash.plan, ash.identity, journal.run), Log(ash.folder.log)
-        departures = Departures(
-            attendance,
+        roster, log = Roster(ash.plan, ash.identity, journal.run), Log(ash.folder.log)
+        membership = MembershipChanges(
+            roster,
             journal.ballots,
             log,
             ash.folder,
@@ -102,11 +101,11 @@ def test_two_leavers_who_together_cut_a_ring_are_not_dropped(tmp_path):
         )
         for voter in ("ash", "cedar"):
             for leaver in ("birch", "elm"):
-                theirs = Attendance(ash.plan, federation.identities[voter], os.urandom(NUMBER_BYTES))
+                theirs = Roster(ash.plan, federation.identities[voter], os.urandom(NUMBER_BYTES))
                 journal.ballots.add(voter, leaver, pack(vote(theirs, leaver).frame(ash.plan)))
-        asyncio.run(departures.settle())
-        assert departures.gone == frozenset()
-        assert "without birch, elm the others fall apart" in departures.refused
+        asyncio.run(membership.settle())
+        assert membership.gone == frozenset()
+        assert "without birch, elm the others fall apart" in membership.refused
     assert events(federation, "ash") == ["drop refused"]
 
 
@@ -159,3 +158,35 @@ def test_two_who_can_only_leave_together_can_be_voted_on(tmp_path):
     ends = asyncio.run(outcomes(federation, ("ash", "birch")))
     assert all(isinstance(one, Finished) for one in ends)
     assert federation.member("ash").folder.status()["dropped"] == ["cedar", "elm"]
+
+
+def test_what_remains_is_judged_in_the_round_in_which_somebody_leaves(tmp_path, monkeypatch):
+    """The run went on while it was judged: the verdict was on round 3, and round 5 was recorded."""
+    federation = Federation(tmp_path, members=4, topology="complete")
+    ash, rounds, judged = federation.member("ash"), iter([3, 5, 5, 5]), list[int]()
+
+    def judge(plan: Any, last: Any, **given: Any) -> Any:
+        judged.append(last["elm"])
+        return judge_survivors(plan, last, **given)
+
+    async def nobody(frame: Frame, source: str) -> None: ...
+
+    monkeypatch.setattr("hocket.federation.membership.changes.judge_survivors", judge)
+    with Journal.open(ash.folder.journal, ash.plan.run_hash) as journal:
+        roster, log = Roster(ash.plan, ash.identity, journal.run), Log(ash.folder.log)
+        membership = MembershipChanges(
+            roster,
+            journal.ballots,
+            log,
+            ash.folder,
+            NONE,
+            pass_on=nobody,
+            drop=lambda name: None,
+            round=lambda: next(rounds),
+        )
+        for voter in ("ash", "birch", "cedar"):
+            theirs = Roster(ash.plan, federation.identities[voter], os.urandom(NUMBER_BYTES))
+            journal.ballots.add(voter, "elm", pack(vote(theirs, "elm").frame(ash.plan)))
+        asyncio.run(membership.settle())
+        assert judged == [3, 5]
+        assert journal.ballots.left == {"elm": 5}

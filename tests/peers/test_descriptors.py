@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import resource
 import socket
 import subprocess
@@ -16,7 +15,6 @@ import pytest
 from hocket.links.descriptors import (
     KEPT_BACK,
     MOST_CONNECTIONS,
-    Reserve,
     least_connections,
     most_connections,
     raise_soft_limit,
@@ -58,34 +56,13 @@ def test_the_soft_limit_is_raised_to_the_hard_one_and_no_further_than_asked():
         assert hard != 300
 
 
-def test_a_reserve_lets_a_file_be_opened_when_none_is_left(tmp_path):
-    reserve = Reserve(4)
-    with contextlib.ExitStack() as opened:
-        opened.enter_context(soft_limit(len(os.listdir("/proc/self/fd")) + 20))
-        with contextlib.suppress(OSError):
-            while True:
-                opened.enter_context(Path(os.devnull).open())
-        with pytest.raises(OSError, match="Too many open files"):
-            (tmp_path / "status.json").write_text("in vain")
-        with reserve.released():
-            (tmp_path / "status.json").write_text("{}")
-            with reserve.released():
-                pass
-            (tmp_path / "log.jsonl").write_text("{}")
-        with pytest.raises(OSError, match="Too many open files"):
-            (tmp_path / "status.json").write_text("in vain")
-        with reserve.released():
-            assert (tmp_path / "status.json").read_text() == "{}"
-    reserve.close()
-
-
 MEMBER = """
 import asyncio, contextlib, resource, sqlite3, sys
 from pathlib import Path
 
 resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
 
-from hocket.links.events import Heard, Joined
+from hocket.links.events import Joined, Received
 from tests.peers.ends import BIRCH, end, first_of, listener, to_ash
 from tests.peers.federation_case import free_ports
 
@@ -97,7 +74,7 @@ async def scene():
     print(port, flush=True)
     await asyncio.to_thread(sys.stdin.readline)
     await birch.send("ash", b"still here")
-    assert (await first_of(ash, Heard)).message == b"still here"
+    assert (await first_of(ash, Received)).message == b"still here"
     print("heard")
     folder = Path(sys.argv[1])
     with contextlib.closing(sqlite3.connect(folder / "journal")) as journal, journal:

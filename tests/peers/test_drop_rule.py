@@ -16,27 +16,26 @@ import numpy as np
 import pytest
 
 from hocket.errors import BadPlan
-from hocket.federation.attendance import NUMBER_BYTES, Attendance
-from hocket.federation.departures import Departures
-from hocket.federation.drop_rule import DropRule
-from hocket.federation.engine.replay import _heard
-from hocket.federation.engine.role import Role
-from hocket.federation.engine.shares import ChainStreams, kept_shares, shares
-from hocket.federation.engine.words import arrays_for
-from hocket.federation.metrics import Log
-from hocket.federation.plan_file import write_plan
-from hocket.federation.policy import NONE, Policy
-from hocket.federation.remainder import check_drop_rule
-from hocket.federation.roles import role_of
-from hocket.federation.task import LocalSteps
-from hocket.federation.votes import vote
-from hocket.federation.watching.cautions import troubles
+from hocket.federation.audit.survivors import check_drop_rule
+from hocket.federation.membership.changes import MembershipChanges
+from hocket.federation.membership.roster import NUMBER_BYTES, Roster
+from hocket.federation.membership.silence_rule import DropRule
+from hocket.federation.membership.votes import vote
+from hocket.federation.monitoring.metrics import Log
+from hocket.federation.monitoring.watching.cautions import troubles
+from hocket.federation.plan.plan_file import write_plan
+from hocket.federation.plan.policy import NONE, Policy
+from hocket.federation.runtime.noise_shares import ChainStreams, kept_shares, shares
+from hocket.federation.runtime.payload import arrays_for
+from hocket.federation.runtime.role import MemberRole, role_of
+from hocket.federation.verification.replay import _received
+from hocket.federation.workloads.task import LocalSteps
 from hocket.links.handshake import SeedEscrow
 from hocket.links.journal import Journal
 from hocket.links.wire import Frame, pack
 
 from .federation_case import ESCROW, Federation
-from .plans import CARDS, JOINT, SHARING, WIDE, drawn
+from .plans import CARDS, JOINT, WIDE, drawn
 from .quadratic import task_of
 from .relay_case import names as relay_names
 from .relay_case import start_relay, through
@@ -64,12 +63,12 @@ class Scene:
         self.now, self.talk, self.federation, self.journal = 0.0, Talk(), federation, journal
         me = federation.member(federation.names[0])
         self.folder = me.folder
-        attendance = Attendance(me.plan, me.identity, journal.run)
+        roster = Roster(me.plan, me.identity, journal.run)
 
         async def nobody(frame: Frame, source: str) -> None: ...
 
-        self.departures = Departures(
-            attendance,
+        self.membership = MembershipChanges(
+            roster,
             journal.ballots,
             Log(me.folder.log),
             me.folder,
@@ -78,7 +77,7 @@ class Scene:
             drop=pytest.fail,
             round=lambda: 3,
         )
-        self.rule = DropRule(self.departures, clock=lambda: self.now)
+        self.rule = DropRule(self.membership, clock=lambda: self.now)
 
     def look(self, until: float, connected: str, waiting: str) -> str:
         """Seconds go by with these neighbours there, and these waited for."""
@@ -91,12 +90,12 @@ class Scene:
     def hears(self, voter: str, leaver: str) -> None:
         """Another member's vote."""
         plan, identity = self.federation.plan, self.federation.identities[voter]
-        theirs = Attendance(plan, identity, os.urandom(NUMBER_BYTES))
+        theirs = Roster(plan, identity, os.urandom(NUMBER_BYTES))
         self.journal.ballots.add(voter, leaver, pack(vote(theirs, leaver).frame(plan)))
 
     @property
     def votes(self) -> set[str]:
-        return {path.stem for path in self.folder.votes.glob("*.vote")}
+        return self.membership.wanted
 
 
 @contextlib.contextmanager
@@ -236,26 +235,6 @@ def test_whoever_came_back_would_say_its_last_step_under_less_noise():
     assert planned > 7 * later
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "reason"),
-    [
-        ({"name": "dgd"}, "no round is agreed"),
-        ({"name": "rss-nb", "delta": 1.0}, "a later, smaller step"),
-        ({"name": "rss-lb", "delta": 1.0}, "a later, smaller step"),
-        ({"name": "rss-nb", "delta": 1.0, "anchor": 0.5}, "under noise that everybody knows"),
-        (SHARING, "under noise that everybody knows"),
-        ({"name": "aug-dgm"}, "adds up over all of them"),
-        (JOINT, "shows exactly what it gave"),
-    ],
-    ids=lambda one: str(one),
-)
-def test_a_plan_that_lets_members_come_back_is_refused(algorithm, reason):
-    plan = drawn(algorithm=algorithm)
-    with pytest.raises(BadPlan, match=reason) as error:
-        replace(plan, run=plan.run.model_copy(update={"rejoin": True}))
-    assert "hocket peer again PLAN CARD" in str(error.value)
-
-
 def played_again(federation: Federation, dead: str) -> dict[str, np.ndarray]:
     """What the survivors of a run publish, by the simulator's rounds on the noise that the escrow gives away.
 
@@ -291,7 +270,7 @@ def played_again(federation: Federation, dead: str) -> dict[str, np.ndarray]:
                 continue  # the dead member's last round: nobody hears what comes of it
             player: Any = SimpleNamespace(role=role)
             try:
-                talks[j].send(_heard(player, k, said[j], arrays))  # pyright: ignore[reportArgumentType]
+                talks[j].send(_received(player, k, said[j], arrays))  # pyright: ignore[reportArgumentType]
             except StopIteration as end:
                 states[j] = end.value
         for one in streams:
@@ -299,7 +278,7 @@ def played_again(federation: Federation, dead: str) -> dict[str, np.ndarray]:
     return {name: states[plan.agent(name)] for name in federation.names if name != dead}
 
 
-def _streams(run: bytes, role: Role, escrow: SeedEscrow = ESCROW) -> ChainStreams:
+def _streams(run: bytes, role: MemberRole, escrow: SeedEscrow = ESCROW) -> ChainStreams:
     keys = {
         other: escrow.keys(run, min(role.index, other), max(role.index, other)) for other in role.neighbours
     }

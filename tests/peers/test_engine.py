@@ -8,18 +8,18 @@ import pytest
 import hocket as hk
 from hocket.algorithm import Setting
 from hocket.algorithms.rss_nb_noise import link_sd
-from hocket.federation.engine.role import Role
-from hocket.federation.engine.shares import ChainStreams, directed, shares
+from hocket.federation.runtime.noise_shares import ChainStreams, directed, shares
+from hocket.federation.runtime.role import MemberRole
 
 from .company import Company
 
 ALGORITHMS = {
     "dgd": hk.Dgd(),
     "rss-nb": hk.RssNb(delta=1.0),
-    "anchored": hk.RssNb(delta=1.0, anchor=0.5),
+    "anchored": hk.RssNb(delta=1.0, persistent=0.5),
     "rss-lb": hk.RssLb(delta=1.0),
     "fs": hk.FunctionSharing(degree=4, bound=0.1),
-    "normal": hk.RssNb(delta=1.0, anchor=0.5, distribution="gaussian"),
+    "normal": hk.RssNb(delta=1.0, persistent=0.5, distribution="gaussian"),
     "joint average": hk.JointAverage(),
     "aug-dgm": hk.AugDgm(),
     "gradient tracking": hk.GradientTracking(),
@@ -108,11 +108,12 @@ def test_own_noise_is_each_members_own():
     """Two members' differ, a round's is not the next one's, and their deviation is what the plan says."""
     plan = Setting(hk.Network.cycle(3), 20_000, hk.Constant(0.1), 10)
     roles = [
-        Role(j, plan, hk.RssNb.certified(1.0, 0.25), hk.Everywhere(), np.dtype(np.float64)) for j in (0, 1)
+        MemberRole(j, plan, hk.RssNb.certified(1.0, 0.25), hk.Everywhere(), np.dtype(np.float64))
+        for j in (0, 1)
     ]
     keys = {1: b"1" * 32, 2: b"2" * 32, 0: b"0" * 32}
 
-    def own(role: Role, k: int) -> np.ndarray:
+    def own(role: MemberRole, k: int) -> np.ndarray:
         links = {other: keys[other] for other in role.neighbours}
         streams = ChainStreams(1, links, {}, bytes([role.index]) * 32, role.dtype)
         for _ in range(k - 1):
@@ -129,7 +130,7 @@ def test_own_noise_is_each_members_own():
 
 
 SIGMA = {(0, 1): 0.5, (0, 2): 1.0, (0, 3): 2.0, (1, 2): 4.0, (2, 3): 8.0}
-FAN = hk.Network.from_edges([*SIGMA])
+FAN = hk.Network([*SIGMA])
 
 
 @pytest.mark.parametrize(
@@ -148,7 +149,7 @@ def test_every_link_has_the_deviation_that_the_plan_gives_it(algorithm, dim):
     keys = {link: bytes([place + 1]) * 32 for place, link in enumerate(links)}
     found, total = {}, 0.0
     for j in range(FAN.n):
-        role = Role(j, plan, algorithm, hk.Everywhere(), np.dtype(np.float64))
+        role = MemberRole(j, plan, algorithm, hk.Everywhere(), np.dtype(np.float64))
         mine = {other: keys[min(j, other), max(j, other)] for other in role.neighbours}
         streams = ChainStreams(2, mine, mine, bytes(32), role.dtype)
         name = next(iter(role.draws))
@@ -169,7 +170,7 @@ def test_normal_draws_are_normal_and_cancel():
     """Both ends of a link draw the same numbers, of the deviation that the plan asks for and with a bell's tails."""
     plan = Setting(hk.Network.cycle(3), 20_000, hk.Power(1.0, 20, 0.75), 10)
     algorithm = hk.RssNb(delta=1.0, distribution="gaussian")
-    roles = [Role(j, plan, algorithm, hk.Everywhere(), np.dtype(np.float64)) for j in range(3)]
+    roles = [MemberRole(j, plan, algorithm, hk.Everywhere(), np.dtype(np.float64)) for j in range(3)]
     keys = {frozenset(pair): bytes([sum(pair)]) * 32 for pair in ((0, 1), (0, 2), (1, 2))}
     shared = [
         shares(

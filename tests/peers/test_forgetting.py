@@ -12,20 +12,20 @@ import pytest
 
 from hocket.cli import main
 from hocket.errors import BadPlan, BadStudy, JournalError, UnsafePlan
-from hocket.federation.consent import keep_consent
-from hocket.federation.forget import forget_release
-from hocket.federation.ledger import Ledger
-from hocket.federation.member import Member
-from hocket.federation.participation import take_part
-from hocket.federation.plan_file import write_plan
-from hocket.federation.plan_verdict import judge_plan
-from hocket.federation.study_task import StudyTask
+from hocket.federation.audit.study_audit import judge_plan
+from hocket.federation.plan.plan_file import write_plan
+from hocket.federation.runtime.member import Member
+from hocket.federation.runtime.participation import take_part
+from hocket.federation.state.accounts import Accounts
+from hocket.federation.state.consent import keep_consent
+from hocket.federation.state.forget import forget_release
+from hocket.federation.workloads.study import StudyTask
 from hocket.files import toml_tables
 from hocket.links.identity import Identity
 from hocket.links.journal import Journal
 from hocket.machine import held_ports
-from hocket.studies.releases import Releases
-from hocket.studies.study import parse_study
+from hocket.studies.disclosure.releases import Releases
+from hocket.studies.spec.study import parse_study
 from tests.peers.plans import drawn
 
 from .federation_case import free_ports, play
@@ -66,7 +66,7 @@ def run_alone(member: Member) -> None:
 def remembered(member: Member) -> tuple[int, int]:
     """Releases, and runs that are counted."""
     dataset = member.plan.task.dataset
-    return len(Releases(member.home.folder).all), len(Ledger(member.home.ledger(dataset)).runs)
+    return len(Releases(member.home.accounts).all), len(member.home.accounts.runs(dataset))
 
 
 def test_a_run_that_is_refused_is_not_remembered(ash):
@@ -109,7 +109,7 @@ def test_a_first_round_on_the_disk_counts_as_sent(ash):
     """Killed between the disk and the wire: nobody can tell, so it counts."""
     run_alone(ash)
     with Journal.open(ash.folder.journal, ash.plan.run_hash) as journal:
-        journal.commit_round(1, b"state", chains={}, words={"birch": b"a sum"})
+        journal.commit_round(1, b"state", chains={}, messages={"birch": b"a sum"})
     with pytest.raises(JournalError, match="stands at round 1"):
         forget_release(ash.plan, ash.home)
     assert remembered(ash) == (1, 1)
@@ -150,13 +150,15 @@ def killed(*_: Any, **__: Any) -> None:
     raise Killed
 
 
-def test_killed_between_the_release_and_the_count_it_is_remembered(ash, monkeypatch):
+@pytest.mark.parametrize("at", ["keep_rows", "begin"])
+def test_killed_on_the_way_nothing_of_a_run_is_recorded(ash, monkeypatch, at):
+    """Approval, release and count are one transaction: there is no release of a run that was not counted."""
     with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "_append", killed)
+        patch.setattr(Accounts, at, killed)
         with pytest.raises(Killed):
             asyncio.run(take_part(ash))
-    assert remembered(ash) == (1, 0)
-    run_alone(ash)  # goes on, and is the same release
+    assert remembered(ash) == (0, 0)
+    run_alone(ash)
     assert remembered(ash) == (1, 1)
 
 
@@ -166,8 +168,8 @@ def test_killed_while_it_is_forgotten_it_is_still_remembered(ash, monkeypatch):
         patch.setattr(Releases, "forget", killed)
         with pytest.raises(Killed):
             forget_release(ash.plan, ash.home)
-    assert remembered(ash) == (1, 0)
-    assert not forget_release(ash.plan, ash.home).counted
+    assert remembered(ash) == (1, 1)
+    assert forget_release(ash.plan, ash.home).counted
     assert remembered(ash) == (0, 0)
     with pytest.raises(BadPlan, match="nothing to forget"):
         forget_release(ash.plan, ash.home)

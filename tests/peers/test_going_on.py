@@ -10,11 +10,11 @@ import pytest
 
 from hocket.engines.solver import solve
 from hocket.errors import BadConfig, BadInput, BadPlan, JournalError, RunStopped
-from hocket.federation.engine.replay import replayed
-from hocket.federation.engine.shares import ChainStreams
-from hocket.federation.participation import take_part
-from hocket.federation.plan_file import parse_plan, plan_text
-from hocket.federation.task import GradientTask
+from hocket.federation.plan.plan_file import parse_plan, plan_text
+from hocket.federation.runtime.noise_shares import ChainStreams
+from hocket.federation.runtime.participation import take_part
+from hocket.federation.verification.replay import replayed
+from hocket.federation.workloads.task import GradientTask
 from hocket.links.wire import Kind, Limits, unpack
 from hocket.problems.problem import Problem
 
@@ -23,7 +23,7 @@ from .quadratic import DIMENSION, target
 
 ALGORITHMS = {
     "rss-nb": {"name": "rss-nb", "delta": 1.0},
-    "anchored": {"name": "rss-nb", "delta": 1.0, "anchor": 0.5},
+    "anchored": {"name": "rss-nb", "delta": 1.0, "persistent": 0.5},
     "rss-lb": {"name": "rss-lb", "delta": 1.0},
 }
 WHOLE = {"name": "rss-nb", "delta": 0.0, "sd": 0.1, "own": 0.01, "clip": 5.0, "grid": 2.0**-20}
@@ -110,7 +110,7 @@ def test_the_first_word_is_under_noise(tmp_path, algorithm):
 
 def first_words(federation: Federation) -> list[np.ndarray]:
     """What ash says in round 1, to whomever."""
-    heard: list[np.ndarray] = []
+    received: list[np.ndarray] = []
 
     class Eavesdropped:
         """Ash's channels, with an ear on what goes out."""
@@ -123,8 +123,8 @@ def first_words(federation: Federation) -> list[np.ndarray]:
 
         async def send(self, neighbour: str, message: bytes) -> None:
             frame = unpack(message, Limits(len(message)))
-            if frame.kind is Kind.WORD and frame.round == 1:
-                heard.append(np.array(frame.parts[0]))
+            if frame.kind is Kind.MESSAGE and frame.round == 1:
+                received.append(np.array(frame.parts[0]))
             await self.channels.send(neighbour, message)
 
     async def scene() -> None:
@@ -134,7 +134,7 @@ def first_words(federation: Federation) -> list[np.ndarray]:
         await asyncio.gather(listening, *others)
 
     asyncio.run(asyncio.wait_for(scene(), 60))
-    return heard
+    return received
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def first_words(federation: Federation) -> list[np.ndarray]:
             {"name": "function-sharing", "degree": 2, "bound": 0.1},
             "Theorem 2 is about what is said from a public",
         ),
-        ({"name": "rss-nb", "delta": 1.0, "anchor": 1.0}, "with anchor = 1 there is no fresh noise"),
+        ({"name": "rss-nb", "delta": 1.0, "persistent": 1.0}, "with persistent = 1 there is no fresh noise"),
         (
             {"name": "rss-lb", "delta": 1.0, "unprotected": True},
             "unprotected RSS-LB may say states without noise",

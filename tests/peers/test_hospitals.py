@@ -33,8 +33,7 @@ def test_five_processes_with_pytorch_reach_the_simulators_accuracy(tmp_path):
 
 def test_the_core_never_imports_pytorch():
     """Nothing optional is imported unless a task asks for it, the adapter's own module included."""
-    modules = (
-        "hocket, hocket.cli.app, hocket.federation.participation, hocket.federation.adapters.torch_module"
-    )
+    federation = ["runtime.participation", "workloads.adapters.torch_module"]
+    modules = ", ".join(["hocket", "hocket.cli.app", *(f"hocket.federation.{name}" for name in federation)])
     code = f"import sys, {modules}; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True)

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket.errors import BadConfig, BadPlan, HocketError
-from hocket.federation.cards import LONGEST as LONGEST_CARD
-from hocket.federation.cards import Card, read_card
-from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_file import LONGEST, parse_plan, plan_text, read_plan
+from hocket.federation.plan.cards import LONGEST as LONGEST_CARD
+from hocket.federation.plan.cards import Card, read_card
+from hocket.federation.plan.plan import FederationPlan
+from hocket.federation.plan.plan_file import LONGEST, parse_plan, plan_text, read_plan
 from tests.peers.plans import CARDS, IDENTITIES, drawn
 
 PLAN = plan_text(drawn().signed_by(IDENTITIES[0]))

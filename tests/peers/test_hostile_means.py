@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hocket.federation import joint_means
-from hocket.federation.joint_means import JointMeans, told_after
+from hocket.federation.runtime import convergence as joint_means
+from hocket.federation.runtime.convergence import JointMeans, told_after
 from hocket.links.journal import Journal
 
 from .hostile import SUMMED, in_turn
@@ -54,9 +54,9 @@ def test_words_that_nobody_signed_are_noticed_where_they_are_believed(tmp_path, 
     ash = stage.honest["ash"].member
     with (
         Journal.open(ash.folder.journal, ash.plan.run_hash) as journal,
-        journal.means.database.writing() as write,
+        journal.state_sums.database.writing() as write,
     ):
-        write.execute("UPDATE means SET told = ? WHERE member = 'birch' AND round = 4", (bytes(96),))
+        write.execute("UPDATE state_sums SET masked = ? WHERE member = 'birch' AND round = 4", (bytes(96),))
     assert broken(stage) == ["ash: it keeps a word for the mean after round 4 that birch never said"]
 
 

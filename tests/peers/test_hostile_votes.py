@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from hocket.federation.engine.words import arrays_for
+from hocket.federation.runtime.payload import arrays_for
 from hocket.links.wire import Kind, Limits, unpack
 
 from .hostile import Deviation, Hand, Honest, Script, in_turn
@@ -41,7 +41,7 @@ class VotesAgain(Once):
 
     async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
         frame = opened(message)
-        if frame.kind is Kind.WORD:
+        if frame.kind is Kind.MESSAGE:
             hand.memory["said", frame.round, to] = np.array(frame.parts[0])
         return await super().says(hand, to, message)
 
@@ -65,11 +65,11 @@ def guesses(stage: Stage, one: Honest) -> Iterator[Guess]:
         if k + 1 not in states:
             continue
         own, weights = role.weights(k)
-        heard = [
+        received = [
             stage.hostile[plan.names[other]].memory.get(("said", k, one.member.name)) for other in weights
         ]
-        if all(word is not None for word in heard):
-            pairs = zip(weights.values(), heard, strict=True)
+        if all(word is not None for word in received):
+            pairs = zip(weights.values(), received, strict=True)
             v = own * words[k] + sum(weight * word for weight, word in pairs)
             yield Guess(k, states[k], v - (v - states[k + 1]) / role.step(k))
 

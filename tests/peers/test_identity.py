@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import stat
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 import trustme
@@ -14,14 +18,16 @@ from hocket.links.identity import (
     KEY,
     Identity,
     check_certificate,
+    decrypt,
+    encrypt,
     expires,
     fingerprint,
     is_under_passphrase,
     name_in,
-    seal,
-    unseal,
     verify,
 )
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +78,57 @@ def test_saved_and_loaded(tmp_path, clinic, passphrase):
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
 
 
+SAVES = """
+import os, sys
+from pathlib import Path
+from hocket.links.identity import Identity
+left, force = int(sys.argv[2]), os.fsync
+def killed(file):
+    global left
+    left -= 1
+    if left < 0:
+        os._exit(9)
+    force(file)
+os.fsync = killed
+Identity.create("clinic-a").save(Path(sys.argv[1]))
+"""
+"""Saves an identity, and is killed before the system is asked so many times to have something on the disk."""
+
+
+def test_a_key_that_another_version_encrypted_is_refused_in_words(tmp_path, clinic):
+    clinic.save(tmp_path, "correct horse")
+    key = tmp_path / KEY
+    key.write_bytes(key.read_bytes().replace(b"hocket/encrypted-key/1", b"hocket/sealed/1"))
+    with pytest.raises(BadIdentity, match="by another version of hocket"):
+        Identity.load(tmp_path, "correct horse")
+
+
+def test_a_process_that_is_killed_while_it_saves_leaves_a_whole_key_or_none(tmp_path):
+    codes = []
+    for place in range(5):
+        folder = tmp_path / str(place)
+        done = subprocess.run([sys.executable, "-c", SAVES, str(folder), str(place)], cwd=ROOT, check=False)
+        codes.append(done.returncode)
+        if not (folder / KEY).exists():
+            Identity.create("clinic-a").save(folder)
+        assert Identity.load(folder).name == "clinic-a"
+    assert codes == [9, 9, 9, 9, 0]  # certificate, folder, key, folder
+
+
+def test_a_key_is_on_the_disk_and_so_is_its_name(tmp_path, clinic, monkeypatch):
+    forced, force = [], os.fsync
+
+    def noted(file: int) -> None:
+        forced.append((os.fstat(file).st_ino, (tmp_path / "identity" / KEY).exists()))
+        force(file)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    clinic.save(tmp_path / "identity")
+    inodes = {path.name: path.stat().st_ino for path in (tmp_path / "identity").iterdir()}
+    assert (inodes[KEY], False) in forced  # before it had its name
+    assert forced[-1] == ((tmp_path / "identity").stat().st_ino, True)
+
+
 def test_an_identity_is_never_replaced(tmp_path, clinic):
     clinic.save(tmp_path / "identity")
     with pytest.raises(BadIdentity, match="already holds an identity"):
@@ -86,10 +143,10 @@ def test_a_passphrase_is_needed_and_must_be_right(tmp_path, clinic):
     with pytest.raises(BadIdentity, match="the passphrase is wrong"):
         Identity.load(tmp_path / "identity", "wrong")
     with pytest.raises(BadIdentity, match="the passphrase is empty"):
-        seal(b"secret", "")
-    sealed = seal(b"secret", "right")
+        encrypt(b"secret", "")
+    sealed = encrypt(b"secret", "right")
     with pytest.raises(BadIdentity, match="or the key file is damaged"):
-        unseal(sealed[:-1] + bytes([sealed[-1] ^ 1]), "right")
+        decrypt(sealed[:-1] + bytes([sealed[-1] ^ 1]), "right")
 
 
 def test_a_key_that_others_can_read_is_refused(tmp_path, clinic):

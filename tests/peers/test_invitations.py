@@ -14,17 +14,28 @@ from hypothesis import strategies as st
 from hocket.cli import main
 from hocket.config.files import dumps
 from hocket.errors import BadConfig, BadIdentity, BadInput, BadPlan
-from hocket.federation import invitation
-from hocket.federation.cards import Card
-from hocket.federation.invitation import Invitation, check_heard, parse_invitation, read_invitation
-from hocket.federation.plan_again import draw_up_again, resized
-from hocket.federation.plan_file import parse_plan, read_plan, write_plan
+from hocket.federation.plan import invitation
+from hocket.federation.plan.again import draw_up_again, resized
+from hocket.federation.plan.cards import Card
+from hocket.federation.plan.invitation import Invitation, check_heard, parse_invitation, read_invitation
+from hocket.federation.plan.plan_file import parse_plan, read_plan, write_plan
 from hocket.files import toml_tables
 from hocket.links.identity import Identity
 from tests.peers.plans import CARDS, IDENTITIES, RSS_NB, drawn
 from tests.peers.study_case import planned
 
-NOISE = ["--algorithm", "rss-nb", "--delta", "10", "--anchor", "0.5", "--task", "digits", "--dimension", "2"]
+NOISE = [
+    "--algorithm",
+    "rss-nb",
+    "--noise-bound",
+    "10",
+    "--persistent",
+    "0.5",
+    "--task",
+    "digits",
+    "--dimension",
+    "2",
+]
 ME, OTHER = IDENTITIES[0], IDENTITIES[1]
 SENT = Invitation(CARDS[0], drawn().signed_by(ME), note='Guten Tag, "Größe" 100 %').text(ME)
 
@@ -58,7 +69,7 @@ def test_from_nothing_to_a_plan_that_all_have_signed(tmp_path, hocket, capsys):
     for name in names[1:]:
         carry(tmp_path, "invitation.toml", "clinic-a", name)
         new = ["--name", name, "--address", f"{name}.example:7000"]
-        got = hocket(name, "accept", "invitation.toml", "--heard", sent["fingerprint"], *new)
+        got = hocket(name, "accept", "invitation.toml", "--fingerprint", sent["fingerprint"], *new)
         assert (got["from"], got["reply"]) == ("clinic-a", f"{name}-joins.toml")
         carry(tmp_path, got["reply"], name, "clinic-a")
         joined = hocket("clinic-a", "accept", got["reply"])
@@ -79,7 +90,9 @@ def test_from_nothing_to_a_plan_that_all_have_signed(tmp_path, hocket, capsys):
     planned_by_a = hocket("clinic-a", "invite", "plan.toml", "-o", "plan-sent.toml")
     for name in names[1:]:
         carry(tmp_path, "plan-sent.toml", "clinic-a", name)
-        signed = hocket(name, "accept", "plan-sent.toml", "--yes", "--heard", planned_by_a["fingerprint"])
+        signed = hocket(
+            name, "accept", "plan-sent.toml", "--yes", "--fingerprint", planned_by_a["fingerprint"]
+        )
         assert signed["signed"] == sorted(["clinic-a", name])
         carry(tmp_path, signed["reply"], name, "clinic-a")
         together = hocket("clinic-a", "accept", signed["reply"])
@@ -97,7 +110,7 @@ def test_nothing_is_left_behind_where_nobody_signs(tmp_path, hocket):
     (tmp_path / "clinic-b" / "sent.toml").write_text(SENT)
     assert "add --yes" in hocket("clinic-b", "accept", "sent.toml")["error"]
     assert not (tmp_path / "clinic-b" / "plan.toml").exists()
-    wrong = hocket("clinic-b", "accept", "sent.toml", "--yes", "--heard", CARDS[0].fingerprint)["error"]
+    wrong = hocket("clinic-b", "accept", "sent.toml", "--yes", "--fingerprint", CARDS[0].fingerprint)["error"]
     assert "word 1 is" in wrong
     assert not (tmp_path / "clinic-b" / "plan.toml").exists()
 
@@ -245,7 +258,7 @@ def test_a_newcomer_joins_a_finished_study_in_one_command(tmp_path, monkeypatch,
 @pytest.mark.parametrize("topology", ["cycle", "harary:k=3", "complete", "random-regular:d=4"])
 @pytest.mark.parametrize("weights", ["paper", "metropolis"])
 def test_all_that_was_agreed_stays(topology, weights):
-    from hocket.federation.plan_draft import draw_up
+    from hocket.federation.plan.draft import draw_up
 
     plan = draw_up(
         CARDS,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hocket.federation.earlier_runs import EarlierRun
-from hocket.federation.joint_audit import Sequel
-from hocket.federation.ledger import Served
-from hocket.federation.served_plan import ServedPlan, record_of
+from hocket.federation.audit.joint_audit import Sequel
+from hocket.federation.state.accounts import RecordedRun
+from hocket.federation.state.earlier_runs import EarlierRun
+from hocket.federation.state.served_plan import ServedPlan, record_of
 from tests.peers.plans import SHARING, WIDE, drawn
 
 OWN = {"name": "independent", "sd": 1.0}
@@ -20,7 +20,7 @@ def plan(objectives: str, algorithm=OWN, rounds: int = 20):
 
 def before(*plans) -> tuple[EarlierRun, ...]:
     return tuple(
-        EarlierRun(Served(str(k), f"{k:02d}", "", record=record_of(one)), ServedPlan.of(one))
+        EarlierRun(RecordedRun(str(k), f"{k:02d}", "", record=record_of(one)), ServedPlan.of(one))
         for k, one in enumerate(plans)
     )
 
@@ -46,12 +46,3 @@ def test_a_form_that_is_declared_later_is_known_of_earlier_runs():
 def test_nothing_is_rehearsed_where_nothing_is_declared_or_a_theorem_has_the_word():
     assert Sequel(plan("any"), before(plan("any"))).models == ()
     assert Sequel(plan("polynomial:1", SHARING), before(plan("polynomial:1", SHARING))).models == ()
-
-
-def test_a_run_survives_its_folder():
-    (one,) = before(plan("any"))
-    kept = EarlierRun.read(one.to_json())
-    assert kept.plan is not None
-    assert kept.words == one.words
-    assert EarlierRun.read({}).plan is None
-    assert EarlierRun.read({"record": {"run": 1}}).plan is None

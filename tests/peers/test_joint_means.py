@@ -12,19 +12,19 @@ import pytest
 
 import hocket as hk
 from hocket.errors import BadPlan
-from hocket.federation import joint_means
-from hocket.federation.attendance import Attendance
-from hocket.federation.joint_means import NUMBERS, JointMeans, folded, told_after
-from hocket.federation.metrics import Log
-from hocket.federation.participation import take_part
-from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_file import write_plan
-from hocket.federation.plan_sections import CertificateSection
-from hocket.federation.served_plan import ServedPlan
-from hocket.federation.standing import standing_of
+from hocket.federation.membership.roster import Roster
+from hocket.federation.monitoring.convergence import diagnosis_of
+from hocket.federation.monitoring.metrics import Log
+from hocket.federation.plan.plan import FederationPlan
+from hocket.federation.plan.plan_file import write_plan
+from hocket.federation.plan.sections import CertificateSection
+from hocket.federation.runtime import convergence as joint_means
+from hocket.federation.runtime.convergence import NUMBERS, JointMeans, folded, told_after
+from hocket.federation.runtime.participation import take_part
+from hocket.federation.state.served_plan import ServedPlan
 from hocket.links.journal import Journal
 from hocket.links.wire import Frame
-from hocket.privacy.estimate.leakage import leakage
+from hocket.privacy.leakage.leakage import leakage
 from tests.peers.federation_case import Federation, play
 from tests.peers.plans import JOINT, drawn
 
@@ -45,8 +45,8 @@ async def nobody(frame: Frame, source: str) -> None: ...
 
 def heard_by(federation: Federation, name: str, journal: Journal) -> JointMeans:
     member = federation.member(name)
-    attendance = Attendance(member.plan, member.identity, journal.run)
-    return JointMeans(attendance, journal.means, Log(member.folder.log), nobody)
+    roster = Roster(member.plan, member.identity, journal.run)
+    return JointMeans(roster, journal.state_sums, Log(member.folder.log), nobody)
 
 
 def test_the_sum_is_that_of_all_states_and_a_crash_changes_no_bit(tmp_path, monkeypatch):
@@ -56,7 +56,7 @@ def test_the_sum_is_that_of_all_states_and_a_crash_changes_no_bit(tmp_path, monk
     states: dict[tuple[str, int], np.ndarray] = {}
 
     def noted(name: str, stop: int = 0) -> Any:
-        def watch(played: Any, presence: Any) -> None:
+        def watch(played: Any, session: Any) -> None:
             states[name, played.k] = played.x
             if played.k == stop:
                 raise InterruptedError
@@ -86,7 +86,7 @@ def test_the_sum_is_that_of_all_states_and_a_crash_changes_no_bit(tmp_path, monk
             np.testing.assert_allclose(
                 np.abs(after), np.abs(true), atol=1e-12, rtol=0
             )  # but for public signs
-            told, _ = journal.means.after(k)["ash"]
+            told, _ = journal.state_sums.after(k)["ash"]
             alone = means._point.decode(np.frombuffer(told, "<u8").reshape(2, -1).astype(np.uint64))
             assert np.abs(alone).min() > 1e3  # a masked word is any number of the group
         assert means.measured == {key: value for key, value in measured[0].items() if key in means.measured}
@@ -98,7 +98,7 @@ def test_the_sum_is_that_of_all_states_and_a_crash_changes_no_bit(tmp_path, monk
         np.testing.assert_array_equal(one.published, other.published)
     status = federation.member("ash").folder.status()
     assert "joint_round" not in status["measured"]
-    assert any("No sum of all members' states" in why for why in standing_of(federation.plan, status).why)
+    assert any("No sum of all members' states" in why for why in diagnosis_of(federation.plan, status).why)
 
 
 def test_a_word_that_was_changed_or_is_anothers_is_refused(tmp_path):
@@ -110,7 +110,7 @@ def test_a_word_that_was_changed_or_is_anothers_is_refused(tmp_path):
         with Journal.open(member.folder.journal, member.plan.run_hash) as journal:
             means = heard_by(federation, name, journal)
             frames |= {bytes(frame.parts[0]).decode(): frame for frame in means.known()}
-            entries = means.attendance.entries
+            entries = means.roster.entries
     (federation.folder / "other").mkdir()
     with Journal.open(federation.folder / "other" / "journal.db", federation.plan.run_hash) as journal:
         means = heard_by(federation, "ash", journal)
@@ -128,15 +128,13 @@ def test_a_word_that_was_changed_or_is_anothers_is_refused(tmp_path):
                 asyncio.run(means.hear(good._replace(parts=parts), "cedar"))
             asyncio.run(means.hear(good._replace(round=2), "cedar"))
             asyncio.run(means.hear(good, "cedar"))
-            return len(journal.means.after(4))
+            return len(journal.state_sums.after(4))
 
         assert try_all() == 0  # nobody has heard of birch in this run: its word may be an earlier run's
-        means.attendance.entries |= entries
+        means.roster.entries |= entries
         member = federation.member("birch")
         with Journal.open(member.folder.journal, member.plan.run_hash) as theirs:
-            means.attendance.entries["birch"] = Attendance(member.plan, member.identity, theirs.run).entries[
-                "birch"
-            ]
+            means.roster.entries["birch"] = Roster(member.plan, member.identity, theirs.run).entries["birch"]
         assert try_all() == 1
 
 
@@ -195,7 +193,7 @@ def test_members_who_stay_apart_have_not_converged():
     plan = with_means(drawn(), 10)
 
     def found(**more: Any) -> Any:
-        return standing_of(plan, {"finished": True, "dropped": [], "measured": whole} | more)
+        return diagnosis_of(plan, {"finished": True, "dropped": [], "measured": whole} | more)
 
     assert found().words == "converged to 0.01 % in the last 10 rounds"
     assert "mean of all members' states" in found().why[1]

@@ -41,11 +41,11 @@ def test_two_rounds_are_kept(path):
             begin(journal, k)
         assert journal.previous[:3] == (2, b"state 2", chains(2))
         for k in (2, 3):
-            journal.check_said(k, {EVERYBODY: b"word %d" % k})
-        with pytest.raises(JournalError, match="another word for exchange 0 of round 2"):
-            journal.check_said(2, {EVERYBODY: b"word 3"})
-        with pytest.raises(JournalError, match="another word for exchange 0 of round 1"):
-            journal.check_said(1, {EVERYBODY: b"word 1"})
+            journal.check_sent(k, {EVERYBODY: b"word %d" % k})
+        with pytest.raises(JournalError, match="another message for exchange 0 of round 2"):
+            journal.check_sent(2, {EVERYBODY: b"word 3"})
+        with pytest.raises(JournalError, match="another message for exchange 0 of round 1"):
+            journal.check_sent(1, {EVERYBODY: b"word 1"})
         journal.forget_previous()
         assert journal.previous is None
         assert journal.position[:3] == (3, b"state 3", chains(3))
@@ -53,17 +53,17 @@ def test_two_rounds_are_kept(path):
 
 def test_words_for_one_neighbour_and_later_exchanges(path):
     with Journal.open(path, PLAN) as journal:
-        journal.commit_round(1, b"", chains={}, words={"anna": b"to anna", "ben": b"to ben"})
-        journal.commit_words(1, 1, {EVERYBODY: b"second"}, {"b": b"heard"})
-        journal.commit_words(1, 1, {EVERYBODY: b"second"}, {"b": b"heard"})
-        assert journal.said(1, 0, "ben") is None  # made again from the state, not kept
-        assert journal.said(1, 1, "ben") == b"second"
-        with pytest.raises(JournalError, match="another word for exchange 1 of round 1"):
-            journal.commit_words(1, 1, {EVERYBODY: b"other"}, {})
+        journal.commit_round(1, b"", chains={}, messages={"anna": b"to anna", "ben": b"to ben"})
+        journal.commit_messages(1, 1, {EVERYBODY: b"second"}, {"b": b"heard"})
+        journal.commit_messages(1, 1, {EVERYBODY: b"second"}, {"b": b"heard"})
+        assert journal.sent(1, 0, "ben") is None  # made again from the state, not kept
+        assert journal.sent(1, 1, "ben") == b"second"
+        with pytest.raises(JournalError, match="another message for exchange 1 of round 1"):
+            journal.commit_messages(1, 1, {EVERYBODY: b"other"}, {})
         with pytest.raises(
-            JournalError, match="exchange 1 of round 2 cannot be said: the journal stands at round 1"
+            JournalError, match="exchange 1 of round 2 cannot be sent: the journal stands at round 1"
         ):
-            journal.commit_words(2, 1, {EVERYBODY: b"second"}, {"b": b"heard"})
+            journal.commit_messages(2, 1, {EVERYBODY: b"second"}, {"b": b"heard"})
 
 
 def test_the_same_round_again_is_harmless_and_another_word_is_refused(path):
@@ -71,10 +71,10 @@ def test_the_same_round_again_is_harmless_and_another_word_is_refused(path):
         begin(journal, 1)
         begin(journal, 1)
         with pytest.raises(
-            JournalError, match="another word for exchange 0 of round 1, which may already have been"
+            JournalError, match="another message for exchange 0 of round 1, which may already have been"
         ):
-            journal.commit_round(1, b"state 1", chains=chains(1), words={EVERYBODY: b"other"})
-        journal.check_said(1, {EVERYBODY: b"word 1"})
+            journal.commit_round(1, b"state 1", chains=chains(1), messages={EVERYBODY: b"other"})
+        journal.check_sent(1, {EVERYBODY: b"word 1"})
 
 
 @pytest.mark.parametrize("k", [1, 2, 5])
@@ -123,18 +123,18 @@ def test_a_second_process_is_refused_by_name(path):
 def test_a_killed_process_leaves_every_committed_round_and_no_lock(path):
     say = (
         "\nfor k in range(1, 10**6):"
-        "\n    j.commit_round(k, b's' * 9000, chains={'a': bytes(32)}, words={'': b'%d' % k})"
+        "\n    j.commit_round(k, b's' * 9000, chains={'a': bytes(32)}, messages={'': b'%d' % k})"
         "\n    print(k, flush=True)"
     )
     process = in_another_process(OPEN.format(str(path)) + say)
-    heard = [int(process.stdout.readline()) for _ in range(40)]
+    received = [int(process.stdout.readline()) for _ in range(40)]
     process.send_signal(signal.SIGKILL)
     # With what was read ahead, which communicate() would lose.
-    heard += map(int, process.stdout.read().split())
+    received += map(int, process.stdout.read().split())
     process.communicate(timeout=60)
     with Journal.open(path, PLAN) as journal:
-        assert journal.round in (heard[-1], heard[-1] + 1)
-        journal.check_said(heard[-1], {"": b"%d" % heard[-1]})
+        assert journal.round in (received[-1], received[-1] + 1)
+        journal.check_sent(received[-1], {"": b"%d" % received[-1]})
 
 
 def on_disk(path, secret):
@@ -171,7 +171,7 @@ def test_the_log_keeps_its_length_and_nothing_beyond_what_it_overwrites(path, si
         for k in range(1, 8 * FORGET + 1):
             begin(journal, k, os.urandom(size))
             if FORGET < k < 2 * FORGET:
-                journal.commit_words(k, 1, {EVERYBODY: os.urandom(4 * PAGE + 2 * size)}, {})
+                journal.commit_messages(k, 1, {EVERYBODY: os.urandom(4 * PAGE + 2 * size)}, {})
             if k % FORGET == 0:
                 lengths.append(log.stat().st_size)
         assert lengths[-1] == lengths[-2]

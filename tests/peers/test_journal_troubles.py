@@ -21,10 +21,10 @@ def test_a_full_disk_stops_the_round_and_loses_nothing(path):
     """A limit on file sizes is as good as a full disk, and needs no disk of its own."""
     limit = OPEN.format(str(path)) + (
         "\nimport resource, signal"
-        "\nj.commit_round(1, b'state', chains={}, words={'': b'word'})"
+        "\nj.commit_round(1, b'state', chains={}, messages={'': b'word'})"
         "\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)"
         "\nresource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))"
-        "\nj.commit_round(2, bytes(1 << 21), chains={}, words={'': b'word 2'})"
+        "\nj.commit_round(2, bytes(1 << 21), chains={}, messages={'': b'word 2'})"
     )
     _, complaint = in_another_process(limit).communicate(timeout=60)
     assert "is the disk full? Nothing was lost; make room and start again" in complaint
@@ -70,5 +70,5 @@ def test_a_folder_that_cannot_be_made(tmp_path):
 def test_a_journal_of_a_later_format(path):
     with Journal.open(path, PLAN) as journal, journal._database.writing() as write:
         write.execute("UPDATE about SET format = 99")
-    with pytest.raises(JournalError, match="has format 99, this version of hocket writes 4"):
+    with pytest.raises(JournalError, match="has format 99, this version of hocket writes 5"):
         Journal.open(path, PLAN)

@@ -13,12 +13,12 @@ import pytest
 from hocket.cli.peer import peer
 from hocket.cli.peer.run import _changed_cards
 from hocket.errors import BadConfig, BadPlan
-from hocket.federation.cards import Card, read_card
-from hocket.federation.home import Home
-from hocket.federation.known_keys import KnownKeys, changes_between
-from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_file import read_plan, write_plan
-from hocket.federation.run_folder import RunFolder
+from hocket.federation.plan.cards import Card, read_card
+from hocket.federation.plan.plan import FederationPlan
+from hocket.federation.plan.plan_file import read_plan, write_plan
+from hocket.federation.state.home import Home
+from hocket.federation.state.known_keys import KnownKeys, changes_between
+from hocket.federation.state.run_folder import RunFolder
 from hocket.links.identity import Identity
 
 from .federation_case import Federation

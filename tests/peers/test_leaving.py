@@ -10,16 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket.federation.attendance import NUMBER_BYTES, UNKNOWN, Attendance, Entry
-from hocket.federation.cards import Card
-from hocket.federation.engine.peer import Finished
-from hocket.federation.ledger import Ledger
-from hocket.federation.participation import take_part
-from hocket.federation.plan import Dial
-from hocket.federation.plan_sections import AuditSection
-from hocket.federation.remainder import judge_survivors
-from hocket.federation.run_folder import read_json
-from hocket.federation.votes import agreed_leavers, read_vote, vote
+from hocket.federation.audit.survivors import judge_survivors
+from hocket.federation.membership.roster import NUMBER_BYTES, UNKNOWN, Roster, RosterEntry
+from hocket.federation.membership.votes import agreed_leavers, read_vote, vote
+from hocket.federation.plan.cards import Card
+from hocket.federation.plan.plan import Dial
+from hocket.federation.plan.sections import AuditSection
+from hocket.federation.runtime.participation import take_part
+from hocket.federation.runtime.peer import Finished
+from hocket.federation.state.run_folder import read_json
 from hocket.links.identity import Identity
 from hocket.links.wire import Frame, Kind
 from hocket.networks.network import Network
@@ -31,15 +30,15 @@ PLAN = drawn()
 NUMBERS = [bytes([j + 1]) * NUMBER_BYTES for j in range(5)]
 
 
-def roll_of(agent: int, number: bytes | None = None) -> Attendance:
-    return Attendance(PLAN, IDENTITIES[agent], number or NUMBERS[agent])
+def roll_of(agent: int, number: bytes | None = None) -> Roster:
+    return Roster(PLAN, IDENTITIES[agent], number or NUMBERS[agent])
 
 
-def met(*rolls: Attendance) -> None:
+def met(*rolls: Roster) -> None:
     """All of them hear of each other."""
-    for attendance in rolls:
+    for roster in rolls:
         for other in rolls:
-            attendance.take(other.frame(other.entries[other.identity.name]), other.identity.name)
+            roster.take(other.frame(other.entries[other.identity.name]), other.identity.name)
 
 
 def test_a_vote_is_believed_by_those_whose_number_is_in_it():
@@ -84,9 +83,9 @@ def test_a_vote_that_was_changed_is_refused(change):
 def test_numbers_are_signed_and_the_first_one_stands():
     a, b, c = (roll_of(j) for j in range(3))
     mine = a.entries["clinic-a"]
-    forged = Entry("clinic-b", mine.number, mine.signature)
+    forged = RosterEntry("clinic-b", mine.number, mine.signature)
     assert c.take(a.frame(forged), "clinic-a") is None
-    assert c.take(Frame(Kind.ATTENDANCE, PLAN.run_hash, parts=(b"too few",)), "clinic-a") is None
+    assert c.take(Frame(Kind.ROSTER, PLAN.run_hash, parts=(b"too few",)), "clinic-a") is None
     assert c.take(a.frame(mine), "clinic-b") == mine
     assert c.take(a.frame(mine), "clinic-b") is None  # no news
     later = roll_of(0, b"a later number..")
@@ -153,7 +152,7 @@ def test_two_members_who_are_silent_together_can_be_dropped(tmp_path):
     assert member.folder.status()["dropped"] == ["elm", "fir"]
     verdict = read_json(member.folder.survivors)
     assert verdict["remaining"] == list(survivors)
-    assert set(verdict["left"]) == {"elm", "fir"}
+    assert {*member.home.accounts.left(member.plan.run_hash.hex())} == {"elm", "fir"}
     assert member.folder.status()["verdict"] == verdict["words"]
 
 
@@ -198,7 +197,7 @@ def test_a_cut_among_survivors_is_named():
     sixth = Identity.create("clinic-f")
     plan = drawn([*CARDS, Card.of(sixth, "clinic-f.example:7005")], topology="complete", algorithm=SHARING)
     bow_tie = {(0, 1), (0, 2), (1, 2), (2, 3), (2, 4), (3, 4)}
-    network = Network.from_edges(sorted(bow_tie | {(j, 5) for j in range(5)}), 6)
+    network = Network(sorted(bow_tie | {(j, 5) for j in range(5)}), n=6)
     plan = dataclasses.replace(
         plan,
         links=tuple(Dial(i, j) for i, j in network.links.tolist()),
@@ -228,10 +227,10 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
 def test_runs_of_every_algorithm_count(tmp_path, algorithm):
     federation = Federation(tmp_path, rounds=5, algorithm=algorithm)
     play(federation.member(name) for name in federation.names)
-    ledger = Ledger(federation.home("ash").ledger("targets"))
-    assert [one.algorithm for one in ledger.runs] == [algorithm["name"]]
+    accounts = federation.home("ash").accounts
+    assert [one.algorithm for one in accounts.runs("targets")] == [algorithm["name"]]
     play(federation.member(name, linger=0.1) for name in federation.names)  # the same run once more
-    assert len(ledger.runs) == 1
+    assert len(accounts.runs("targets")) == 1
     assert read_json(federation.member("ash").folder.about)["runs"] == 1
     cards = [federation.plan.card(name) for name in federation.names]
     federation.plan = federation.signed(federation.drawn(cards, rounds=6))

@@ -15,46 +15,46 @@ import pytest
 from hocket.cli import main
 from hocket.errors import BadInput, JournalError, UnsafePlan
 from hocket.federation import GradientTask, digest_of
-from hocket.federation.consent import check_consent, keep_consent
-from hocket.federation.data_digest import check_same_data, salted_digest
-from hocket.federation.earlier_runs import EarlierRun, earlier_runs
-from hocket.federation.home import Home
-from hocket.federation.ledger import Ledger, Served
-from hocket.federation.participation import take_part
-from hocket.federation.plan_audit import audit_plan
-from hocket.federation.plan_file import plan_text, write_plan
-from hocket.federation.run_folder import RunFolder
-from hocket.federation.served_plan import ServedPlan, record_of
+from hocket.federation.audit.plan_audit import audit_plan
+from hocket.federation.plan.plan_file import plan_text
+from hocket.federation.runtime.participation import take_part
+from hocket.federation.state.accounts import RecordedRun
+from hocket.federation.state.consent import check_consent, keep_consent
+from hocket.federation.state.digests import check_same_data, salted_digest
+from hocket.federation.state.earlier_runs import EarlierRun, earlier_runs
+from hocket.federation.state.home import Home
+from hocket.federation.state.run_folder import RunFolder
+from hocket.federation.state.served_plan import ServedPlan, record_of
 from hocket.privacy import joint_leakage
 from tests.peers.federation_case import Federation, play
 from tests.peers.plans import CARDS, IDENTITIES, SHARING, WIDE, drawn
 from tests.peers.quadratic import DIMENSION
 
 PLAIN = drawn(algorithm={"name": "rss-nb", "delta": 0.4}, rounds=1000, feasible=WIDE)
-ANCHORED = drawn(algorithm={"name": "rss-nb", "delta": 4.0, "anchor": 0.9}, rounds=100, feasible=WIDE)
+PERSISTENT = drawn(algorithm={"name": "rss-nb", "delta": 4.0, "persistent": 0.9}, rounds=100, feasible=WIDE)
 
 
 def earlier(plan) -> EarlierRun:
-    return EarlierRun(Served("r", plan.run_hash.hex(), plan.algorithm_section.name), ServedPlan.of(plan))
+    return EarlierRun(RecordedRun("r", plan.run_hash.hex(), plan.algorithm_section.name), ServedPlan.of(plan))
 
 
-def begun(home: Home, plan, data: str = "") -> Served:
-    served = Served(
+def begun(home: Home, plan, data: str = "") -> RecordedRun:
+    served = RecordedRun(
         plan.run_hash.hex()[:8], plan.run_hash.hex(), plan.algorithm_section.name, data, record_of(plan)
     )
-    Ledger(home.ledger(plan.task.dataset)).begin(served)
+    home.accounts.begin(plan.task.dataset, served)
     return served
 
 
 def test_a_run_is_kept_as_its_plan(tmp_path):
     home = Home(tmp_path)
     begun(home, PLAIN)
-    (line,) = home.ledger("trial-7").read_text().splitlines()
-    kept = json.loads(line)
-    assert kept["record"]["algorithm"]["delta"] == 0.4
-    assert kept["record"]["release"] == "mixed"
-    assert "cards" not in kept["record"]
-    (one,) = earlier_runs(home, ANCHORED)
+    (run,) = home.accounts.runs("trial-7")
+    kept = json.loads(run.record)
+    assert kept["algorithm"]["delta"] == 0.4
+    assert kept["release"] == "mixed"
+    assert "cards" not in kept
+    (one,) = earlier_runs(home, PERSISTENT)
     assert one.plan.names == PLAIN.names
     found = joint_leakage([one.plan.run], coalition={0, 1})
     alone = audit_plan(PLAIN).sequel.known([0, 1])
@@ -65,8 +65,8 @@ def test_a_run_is_kept_as_its_plan(tmp_path):
 def test_a_plain_run_before_an_anchored_one_decides():
     """It was counted as a run of the anchored plan: fifteen times what is true."""
     counted, together, plain = (
-        audit_plan(ANCHORED, runs=2).least,
-        audit_plan(ANCHORED, earlier=[earlier(PLAIN)]),
+        audit_plan(PERSISTENT, runs=2).least,
+        audit_plan(PERSISTENT, earlier=[earlier(PLAIN)]),
         audit_plan(PLAIN).least,
     )
     assert counted > 10 * together.least
@@ -75,7 +75,7 @@ def test_a_plain_run_before_an_anchored_one_decides():
     assert any("rss-nb, 1,000 rounds among 5" in line for line in together.words)
     assert any("from this run alone to ±" in line for line in together.words)
     with pytest.raises(UnsafePlan, match=r"where 20 % of a gradient of size 1 is the least"):
-        audit_plan(ANCHORED, earlier=[earlier(PLAIN)], min_sd=0.2)
+        audit_plan(PERSISTENT, earlier=[earlier(PLAIN)], min_sd=0.2)
 
 
 def test_whoever_is_no_longer_a_member_counts_as_a_colluder():
@@ -93,55 +93,45 @@ def test_whoever_is_no_longer_a_member_counts_as_a_colluder():
     assert audit_plan(fewer).least > 0
 
 
-def test_a_line_without_a_plan_is_looked_up_or_refused(tmp_path):
-    """Lines of earlier versions hold none; the run's folder may."""
+def test_a_run_whose_plan_cannot_be_read_is_refused(tmp_path):
     home = Home(tmp_path)
-    Ledger(home.ledger("trial-7")).begin(Served("old", PLAIN.run_hash.hex(), "rss-nb"))
-    (lost,) = earlier_runs(home, ANCHORED)
+    home.accounts.begin("trial-7", RecordedRun("old", PLAIN.run_hash.hex(), "rss-nb"))
+    (lost,) = earlier_runs(home, PERSISTENT)
     assert lost.plan is None
     with pytest.raises(
-        UnsafePlan, match=r"left no plan \([0-9a-f]{16}\): nobody can say .* Put each plan.toml back"
+        UnsafePlan, match=r"left no plan \([0-9a-f]{16}\): nobody can say .* Restore the newest copy"
     ):
-        audit_plan(ANCHORED, earlier=[lost])
-    assert audit_plan(ANCHORED, earlier=[lost], unsafe=True).least == 0.0
-    folder = RunFolder(home.run(PLAIN.run_hash))
-    folder.make()
-    write_plan(PLAIN, folder.plan)
-    (found,) = earlier_runs(home, ANCHORED)
-    assert found.plan is not None
-    assert audit_plan(ANCHORED, earlier=[found]).least > 0
+        audit_plan(PERSISTENT, earlier=[lost])
+    assert audit_plan(PERSISTENT, earlier=[lost], unsafe=True).least == 0.0
 
 
 def test_members_who_were_dropped_from_an_earlier_run_count_as_colluders(tmp_path):
     home = Home(tmp_path)
     begun(home, PLAIN)
-    folder = RunFolder(home.run(PLAIN.run_hash))
-    folder.make()
-    folder.survivors.write_text('{"left": {"clinic-e": 7}}')
-    (folder.path / "status.json").write_text('{"dropped": ["clinic-e"]}')
-    (found,) = earlier_runs(home, ANCHORED)
+    home.accounts.leave(PLAIN.run_hash.hex(), {"clinic-e": 7})
+    (found,) = earlier_runs(home, PERSISTENT)
     assert found.left == {"clinic-e": 7}
-    assert 4 in audit_plan(ANCHORED, earlier=[found], unsafe=True).worst.coalition
+    assert 4 in audit_plan(PERSISTENT, earlier=[found], unsafe=True).worst.coalition
 
 
 def test_what_was_signed_must_still_be_true_when_the_run_begins(tmp_path):
     """As many runs as were signed for, and one of them another: what is known has changed."""
     home = Home(tmp_path)
     begun(home, drawn(algorithm=SHARING))
-    folder = RunFolder(home.run(ANCHORED.run_hash))
-    before = earlier_runs(home, ANCHORED)
-    keep_consent(ANCHORED, folder, audit_plan(ANCHORED, earlier=before))
-    check_consent(ANCHORED, home, folder, Ledger(home.ledger("trial-7")).runs)
-    home.ledger("trial-7").unlink()
+    folder = RunFolder(home.run(PERSISTENT.run_hash))
+    before = earlier_runs(home, PERSISTENT)
+    keep_consent(PERSISTENT, folder, audit_plan(PERSISTENT, earlier=before))
+    check_consent(PERSISTENT, home, folder)
+    home.accounts.path.unlink()
     begun(home, PLAIN)
     with pytest.raises(UnsafePlan, match="signed the plan after other runs on the data trial-7"):
-        check_consent(ANCHORED, home, folder, Ledger(home.ledger("trial-7")).runs)
+        check_consent(PERSISTENT, home, folder)
     kept = json.loads(folder.audit.read_text())
     folder.audit.write_text(json.dumps(kept | {"earlier": [PLAIN.run_hash.hex()]}))
     with pytest.raises(
         UnsafePlan, match=r"signed that the gradient known best would be ±.*; with the runs that"
     ):
-        check_consent(ANCHORED, home, folder, Ledger(home.ledger("trial-7")).runs)
+        check_consent(PERSISTENT, home, folder)
 
 
 def test_digests_tell_data_apart(tmp_path):
@@ -176,9 +166,9 @@ def test_what_is_kept_of_a_digest_is_salted_by_the_home(tmp_path):
     assert one != other
     assert digest_of(task.data).hex() not in one
     assert one == salted_digest(Home(tmp_path / "a"), task)
-    assert (tmp_path / "a" / "digest.key").stat().st_mode & 0o777 == 0o600
+    assert Home(tmp_path / "a").accounts.path.stat().st_mode & 0o777 == 0o600
     assert salted_digest(Home(tmp_path), GradientTask(1, lambda x, k, h, rng: x)) == ""
-    with pytest.raises(JournalError, match=r"digest\.key in this member's home, is another one than before"):
+    with pytest.raises(JournalError, match=r"in accounts\.db of this member's home, is another one"):
         check_same_data("trial-7", one, [other])
 
 
@@ -188,7 +178,7 @@ def task_with(records: np.ndarray) -> GradientTask:
 
 @pytest.mark.parametrize(
     "algorithm",
-    [{"name": "rss-nb", "delta": 1.0, "anchor": 0.5}, SHARING, {"name": "rss-nb", "delta": 1.0}],
+    [{"name": "rss-nb", "delta": 1.0, "persistent": 0.5}, SHARING, {"name": "rss-nb", "delta": 1.0}],
     ids=str,
 )
 def test_changed_data_are_refused_before_anything_is_said(tmp_path, algorithm):
@@ -202,7 +192,7 @@ def test_changed_data_are_refused_before_anything_is_said(tmp_path, algorithm):
     changed = federation.member("ash", plan=again, task=more)
     with pytest.raises(JournalError, match=r"not the data that 'targets' stood for .* new dataset name"):
         asyncio.run(take_part(changed))
-    assert len(Ledger(changed.home.ledger("targets")).runs) == 1
+    assert len(changed.home.accounts.runs("targets")) == 1
     assert not changed.folder.journal.exists()
     federation.plan = again
     play(federation.member(name, task=task_with(records[name])) for name in federation.names)
@@ -247,7 +237,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     home = Home(Path("home"))
     IDENTITIES[0].save(home.identity)
-    Path("plan.toml").write_text(plan_text(ANCHORED))
+    Path("plan.toml").write_text(plan_text(PERSISTENT))
     Path("mine.py").write_text(TASK.format(records=3))
     Path("more.py").write_text(TASK.format(records=4))
     return home
@@ -262,11 +252,11 @@ def test_signing_finds_what_running_would_refuse(desk: Home, capsys: pytest.Capt
 
     begun(desk, drawn(algorithm=SHARING), salted_digest(desk, load_task("mine.py:task")))
     assert sign("--task", "mine.py:task") == 0
-    assert "was not looked at" not in capsys.readouterr().out
+    assert "was not checked" not in capsys.readouterr().out
     assert sign("--task", "mine.py:silent") == 0
     assert "nobody checks that they are those of earlier runs" in capsys.readouterr().out
     assert sign() == 0
-    assert "was not looked at: for that, sign with --task FILE.py:NAME as for run" in capsys.readouterr().out
+    assert "was not checked: for that, sign with --task FILE.py:NAME as for run" in capsys.readouterr().out
     assert sign("--task", "more.py:task") == 1
     assert "these are not the data that 'trial-7' stood for" in capsys.readouterr().err
 
@@ -276,7 +266,7 @@ def test_signing_says_by_how_much_other_links_show_more(
 ) -> None:
     from hocket.links.lasting_noise import LastingKey, LastingNoise
 
-    before = drawn(topology="complete", algorithm={"name": "rss-nb", "delta": 4.0, "anchor": 0.9})
+    before = drawn(topology="complete", algorithm={"name": "rss-nb", "delta": 4.0, "persistent": 0.9})
     begun(desk, before)
     lasting = LastingNoise.open(desk.lasting_noise("trial-7"), "trial-7")
     lasting.keep({name: LastingKey(bytes(32), "terms") for name in before.neighbours("clinic-a")})
@@ -292,7 +282,7 @@ def test_a_theorem_is_not_answered_over_runs_that_it_does_not_cover():
     """It was, with p1 and safe, after a run by whose form every gradient is known exactly."""
     weak = drawn(
         topology="complete",
-        algorithm={"name": "rss-nb", "delta": 60.0, "anchor": 0.9},
+        algorithm={"name": "rss-nb", "delta": 60.0, "persistent": 0.9},
         objectives="polynomial:4",
         feasible=WIDE,
         colluders=1,

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hocket.federation import metrics
-from hocket.federation.metrics import BURST, PAUSE, Log
-from hocket.federation.run_folder import RunFolder
+from hocket.federation.monitoring import metrics
+from hocket.federation.monitoring.metrics import BURST, PAUSE, Log
+from hocket.federation.state.run_folder import RunFolder
 
 
 class Clock:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket.errors import JournalError, LinkError
-from hocket.federation.rollback import Memories
+from hocket.federation.runtime.rollback import Memories
 from hocket.links.conversation import Moment
 from hocket.links.journal import Journal
 from hocket.links.records import Mark, Marks
@@ -180,16 +180,16 @@ def test_damaged_marks_are_no_marks(path, file):
             Journal.open(path, PLAN)
     else:
         with Journal.open(path, PLAN) as journal:
-            assert journal.marks.heard(0, "anna") is None
+            assert journal.marks.received(0, "anna") is None
 
 
 def test_what_was_heard_outlives_the_process(path):
     with Journal.open(path, PLAN) as journal:
         journal.marks.hear(1, "ben", Mark(7, 1, bytes(range(32))), Mark(7, 0, bytes(32)))
     with Journal.open(path, PLAN) as journal:
-        assert journal.marks.heard(1, "ben") == (Mark(7, 1, bytes(range(32))), Mark(7, 0, bytes(32)))
-        assert journal.marks.heard(1, "carl") is None
-        assert journal.marks.heard(0, "ben") is None
+        assert journal.marks.received(1, "ben") == (Mark(7, 1, bytes(range(32))), Mark(7, 0, bytes(32)))
+        assert journal.marks.received(1, "carl") is None
+        assert journal.marks.received(0, "ben") is None
 
 
 @given(st.permutations([(3, 0), (4, 0)]), st.integers(0, 1), st.booleans())

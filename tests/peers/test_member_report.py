@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from hocket.cli import main
-from hocket.federation.earlier_runs import EarlierRun
-from hocket.federation.joint_audit import Sequel
-from hocket.federation.ledger import Served
-from hocket.federation.plan_file import write_plan
-from hocket.federation.run_folder import RunFolder, write_json
-from hocket.federation.served_plan import ServedPlan, record_of
+from hocket.federation.audit.joint_audit import Sequel
+from hocket.federation.plan.plan_file import write_plan
+from hocket.federation.state.accounts import RecordedRun
+from hocket.federation.state.earlier_runs import EarlierRun
+from hocket.federation.state.run_folder import RunFolder, write_json
+from hocket.federation.state.served_plan import ServedPlan, record_of
 from hocket.privacy.wording import judged
 from tests.peers.plans import SHARING, drawn
 
@@ -25,13 +25,13 @@ STATUS = {
     "finished": True,
     "dropped": [],
     "verdict": [],
-    "measured": {"round": 50, "loss": 0.25, "bytes_said": 6400},
+    "measured": {"round": 50, "loss": 0.25, "bytes_sent": 6400},
 }
 
 
 @pytest.fixture
 def folder(tmp_path) -> RunFolder:
-    folder = RunFolder(tmp_path / "run")
+    folder = RunFolder(tmp_path / "runs" / "run")
     folder.make()
     write_plan(drawn(algorithm=SHARING, objectives="polynomial:1"), folder.plan)
     write_json(folder.path / "status.json", STATUS)
@@ -110,37 +110,45 @@ def test_another_coalition_may_be_asked_about(folder):
     assert "coalition clinic-a" in report_of(folder, "--coalition", "0")
 
 
+def recorded(folder: RunFolder, earlier: EarlierRun) -> None:
+    folder.home.accounts.begin("trial-7", earlier.served)
+
+
 def test_it_carries_the_real_sequence_of_plans_on_the_same_data(folder):
     """A plain run of many rounds before this one told what this one hides, however often it is counted."""
     plain = {"name": "rss-nb", "delta": 1.0}
-    anchored = plain | {"delta": 20.0, "anchor": 0.9}
-    write_plan(drawn(algorithm=anchored, objectives="any"), folder.plan)
+    persistent = plain | {"delta": 20.0, "persistent": 0.9}
+    write_plan(drawn(algorithm=persistent, objectives="any"), folder.plan)
     before = drawn(algorithm=plain, objectives="any", rounds=400)
     earlier = EarlierRun(
-        Served("", before.run_hash.hex(), "rss-nb", record=record_of(before)), ServedPlan.of(before)
+        RecordedRun("", before.run_hash.hex(), "rss-nb", record=record_of(before)), ServedPlan.of(before)
     )
-    about = {"runs": 2, "earlier": [json.loads(json.dumps(earlier.to_json()))]}
     alone = report_of(folder)
     assert "over 2 runs" not in alone
-    write_json(folder.about, about)
+    recorded(folder, earlier)
     page = report_of(folder)
-    joint = Sequel(drawn(algorithm=anchored, objectives="any"), (earlier,)).worst(2)
+    joint = Sequel(drawn(algorithm=persistent, objectives="any"), (earlier,)).worst(2)
     how = judged(min(joint.sd[j] for j in joint.honest))
     assert f"a gradient {how}, over 2 runs on these data" in page
     assert "Earlier runs on" in page
     assert "from the earlier ones alone to" in page
-    write_json(folder.about, {"runs": 3})  # two runs of which nothing but their number is known
+    folder.home.accounts.begin("trial-7", RecordedRun("x", "lost", "rss-nb"))  # nobody knows what it told
     assert "nobody can say what was told" in report_of(folder)
 
 
 def test_the_same_noise_functions_again_stay_covered(folder):
     plan = drawn(algorithm=SHARING, objectives="polynomial:1")
-    earlier = EarlierRun(Served("", "00", "function-sharing", record=record_of(plan)), ServedPlan.of(plan))
-    write_json(folder.about, {"runs": 2, "earlier": [earlier.to_json()]})
+    earlier = EarlierRun(
+        RecordedRun("", "00", "function-sharing", record=record_of(plan)), ServedPlan.of(plan)
+    )
+    recorded(folder, earlier)
     assert "nothing but sums, over 2 runs on these data under the same noise (Theorem 2)" in report_of(folder)
     other = drawn(algorithm=SHARING | {"bound": 3.0}, objectives="polynomial:1")
-    earlier = EarlierRun(Served("", "00", "function-sharing", record=record_of(other)), ServedPlan.of(other))
-    write_json(folder.about, {"runs": 2, "earlier": [earlier.to_json()]})
+    earlier = EarlierRun(
+        RecordedRun("", "00", "function-sharing", record=record_of(other)), ServedPlan.of(other)
+    )
+    folder.home.accounts.forget("00")
+    recorded(folder, earlier)
     assert "No theorem covers this run together with the earlier ones" in report_of(folder)
 
 

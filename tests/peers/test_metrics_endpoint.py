@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from hocket.errors import BadConfig
-from hocket.federation.home import Home
-from hocket.federation.metrics import Metrics
-from hocket.federation.metrics_endpoint import AT_ONCE, MetricsEndpoint
+from hocket.federation.monitoring.metrics import Metrics
+from hocket.federation.monitoring.metrics_endpoint import AT_ONCE, MetricsEndpoint
+from hocket.federation.state.home import Home
 from hocket.machine import LOOPBACK
 
 TOKEN = "0123456789abcdef"

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hocket.federation.cards import Card
+from hocket.federation.plan.cards import Card
 
 from .federation_case import Federation, free_ports, play
-from .namespaces import Machines, Weather, machines, why_not
+from .namespaces import Channel, Machines, machines, why_not
 from .quadratic import target
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
@@ -87,7 +87,7 @@ def test_five_commands_on_five_machines_and_a_partition_that_heals(tmp_path):
         cards = [tmp_path / name / f"{name}.toml" for name in NAMES]
         # Little noise is enough here: what is looked at is who reaches whom.
         choices = (
-            "--topology harary:k=3 --colluders 2 --algorithm rss-nb --delta 0.1 --anchor 0.5 --rounds 200 "
+            "--topology harary:k=3 --colluders 2 --algorithm rss-nb --noise-bound 0.1 --persistent 0.5 --rounds 200 "
             "--min-sd 0"
         )
         planned = clinics.begin(
@@ -133,7 +133,7 @@ def test_five_commands_on_five_machines_and_a_partition_that_heals(tmp_path):
 def test_bad_weather_changes_nothing(tmp_path, record_property, members, rounds, partition):
     """20 ms of delay, 2 % of packets lost, and a partition: bit for bit what members in calm come to, memory flat."""
     federation = Federation(tmp_path, members=members, rounds=rounds)
-    with machines(list(federation.names), Weather(delay=0.02, loss=0.02)) as lan:
+    with machines(list(federation.names), Channel(delay=0.02, loss=0.02)) as lan:
         move(federation, [f"{address}:{PORT}" for address in lan.addresses])
         running = {
             name: lan.start(
@@ -164,11 +164,11 @@ def test_bad_weather_changes_nothing(tmp_path, record_property, members, rounds,
             if lan.switch is None
             else f"{lan.switch.lost:,} of {lan.switch.lost + lan.switch.passed:,} lost"
         )
-        weather = f"netem: {lan.netem}; frames {lost} by a switch of our own" if lan.netem else "netem"
+        channel = f"netem: {lan.netem}; frames {lost} by a switch of our own" if lan.netem else "netem"
     growth = {name: after[name] - before[name] for name in after}
-    record_property("weather", weather)
+    record_property("channel", channel)
     record_property("memory", f"{before} MB, later {after} MB")
-    print(f"{weather}\nmemory in MB: {before}, later {after}")  # noqa: T201 - the evidence, shown with -rP
+    print(f"{channel}\nmemory in MB: {before}, later {after}")  # noqa: T201 - the evidence, shown with -rP
     assert max(growth.values()) < 20, f"members grew by {growth} MB"
 
     stormy = [federation.ended(name).x.tobytes() for name in federation.names]

@@ -9,21 +9,22 @@ import numpy as np
 import pytest
 
 import hocket as hk
-from hocket.algorithm import Total
+from hocket.algorithm import SecureSum
 from hocket.algorithms.totals import Totals
 from hocket.errors import BadPlan, UnsafePlan
-from hocket.federation.consent import keep_consent
-from hocket.federation.engine.analysis import Analysis
-from hocket.federation.engine.masked_sum import BEGINNING, NOISE_LABEL, MaskedSum, tree_of
-from hocket.federation.engine.peer import Peer
-from hocket.federation.engine.role import Role
-from hocket.federation.engine.shares import ChainStreams
-from hocket.federation.home import Home
-from hocket.federation.member import Member
-from hocket.federation.plan_verdict import judge_plan
-from hocket.federation.run_folder import RunFolder
-from hocket.federation.study_seal import SIGNATURES, check_signatures
-from hocket.federation.study_task import StudyTask
+from hocket.federation.audit.study_audit import judge_plan
+from hocket.federation.plan.policy import NONE
+from hocket.federation.runtime.member import Member
+from hocket.federation.runtime.noise_shares import ChainStreams
+from hocket.federation.runtime.peer import Peer
+from hocket.federation.runtime.role import MemberRole
+from hocket.federation.runtime.secure_sum import BEGINNING, NOISE_LABEL, MaskedSum, tree_of
+from hocket.federation.state.consent import keep_consent
+from hocket.federation.state.home import Home
+from hocket.federation.state.run_folder import RunFolder
+from hocket.federation.verification.study_signatures import SIGNATURES, check_signatures
+from hocket.federation.workloads.analysis import Analysis
+from hocket.federation.workloads.study import StudyTask
 from hocket.files import toml_tables
 from hocket.links.conversation import Conversation
 from hocket.links.handshake import SeedEscrow
@@ -32,9 +33,9 @@ from hocket.links.journal import Journal
 from hocket.links.noise_keys import key_of, secret_bytes
 from hocket.machine import held_ports
 from hocket.noise.discrete_gaussian import Bits
-from hocket.studies.promise import Among
-from hocket.studies.rehearsal import rehearse
-from hocket.studies.study import parse_study
+from hocket.studies.disclosure.promise import Among
+from hocket.studies.simulate import simulate
+from hocket.studies.spec.study import parse_study
 
 from .federation_case import play
 from .study_case import NAMES, planned, tables
@@ -82,8 +83,8 @@ def test_members_come_to_the_rehearsal_of_their_own_noise(tmp_path, identities):
     def chain(name: str) -> Bits:
         return Bits(secret_bytes(key_of(ESCROW.own_chain(NAMES.index(name))), NOISE_LABEL))
 
-    expected = rehearse(study, tables(), colluders=1, bits=chain)
-    assert rehearse(study, tables(), colluders=1).transcript != expected.transcript
+    expected = simulate(study, tables(), colluders=1, bits=chain)
+    assert simulate(study, tables(), colluders=1).transcript != expected.transcript
     with held_ports(len(NAMES)) as ports:
         some = members(tmp_path, planned(identities, ports, study=NOISY), identities, study)
         play(some)
@@ -102,7 +103,7 @@ def test_a_member_says_the_same_noise_again_and_other_noise_in_another_sum():
     own = ChainStreams(1, keys.chains, {}, b"a secret of this member alone...", role.dtype)
 
     def said(exchange: int, noise: int | None) -> np.ndarray:
-        asked = Total(np.array([1.0, 2.0]), noise=noise)
+        asked = SecureSum(np.array([1.0, 2.0]), noise=noise)
         return MaskedSum.of(role, tree_of(network), own, asked, 1, exchange, BEGINNING, list("abcd")).partial
 
     assert (said(0, 1 << 60) == said(0, 1 << 60)).all()
@@ -127,12 +128,12 @@ def test_what_is_signed_says_what_is_promised_and_against_whom(identities):
 class Noisy(Fragile):
     """Two sums with noise, one after the other."""
 
-    def peer(self, j: int, role: Role, conversation: Conversation, journal: Journal) -> Peer:
+    def peer(self, j: int, role: MemberRole, conversation: Conversation, journal: Journal) -> Peer:
         peer = super().peer(j, role, conversation, journal)
 
         def questions() -> Any:
             for _ in range(2):
-                yield Total(np.array([1.0 + j, 2.0]), noise=1 << 60)
+                yield SecureSum(np.array([1.0 + j, 2.0]), noise=1 << 60)
 
         peer.descend, peer.start = Analysis(questions), np.empty(0)
         return peer
@@ -162,11 +163,13 @@ def test_a_crash_at_any_write_leaves_the_noise_as_it_was(tmp_path):
 
 
 def test_whoever_signs_without_a_table_reads_what_rows_here_have_served(tmp_path, identities):
-    from hocket.cli.peer.sign import _data_in_words
+    from hocket.cli.peer.sign import _not_seen
 
-    StudyTask(parse_study(toml_tables(NOISY)), tables()["ash"], "ash", Among(4, 1)).begin(tmp_path)
+    StudyTask(parse_study(toml_tables(NOISY)), tables()["ash"], "ash", Among(4, 1)).begin(
+        Home(tmp_path).accounts, NONE
+    )
     plan = planned(identities, range(7000, 7004), study=NOISY)
-    _, served = _data_in_words(plan, None, "", Home(tmp_path))
+    _, served = _not_seen(plan, Home(tmp_path))
     assert served.startswith(
         "Rows at this home have served before: 'Breast cancer in four clinics': radius, texture in"
     )

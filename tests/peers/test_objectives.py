@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from hocket.errors import BadConfig, BadInput
-from hocket.federation.adapters.jax_loss import JaxTask
-from hocket.federation.plan import difference
-from hocket.federation.plan_audit import audit_plan, plan_claim
-from hocket.federation.plan_file import parse_plan, plan_text
-from hocket.federation.remainder import judge_survivors
-from hocket.federation.task import GradientTask
-from hocket.federation.task_class import check_objectives, task_class
+from hocket.federation.audit.plan_audit import audit_plan, plan_claim
+from hocket.federation.audit.survivors import judge_survivors
+from hocket.federation.plan.plan import difference
+from hocket.federation.plan.plan_file import parse_plan, plan_text
+from hocket.federation.workloads.adapters.jax_loss import JaxTask
+from hocket.federation.workloads.task import GradientTask
+from hocket.federation.workloads.task_checks import check_objectives, task_class
 from tests.peers.plans import SHARING, drawn
 from tests.peers.test_peer_commands import hocket_peer, in_a_folder_of_its_own, init
 
@@ -104,16 +104,25 @@ def test_commands_say_it_in_words():
     names = ["clinic-a", "clinic-b", "clinic-c", "clinic-d"]
     for name in names:
         init(name)
-    how = ["--topology", "complete", "--colluders", "1", "--algorithm", "function-sharing", "--degree", "2"]
-    how += ["--bound", "1", "--rounds", "10", "--task", "digits", "--dimension", "4"]
+    how = [
+        "--topology",
+        "complete",
+        "--colluders",
+        "1",
+        "--algorithm",
+        "function-sharing",
+        "--set",
+        "degree=2",
+    ]
+    how += ["--noise-bound", "1", "--rounds", "10", "--task", "digits", "--dimension", "4"]
     cards = [f"cards/{name}.toml" for name in names]
     declared = hocket_peer("plan", *cards, *how, "--objectives", "polynomial:2", "-o", "declared.toml")
-    said = "Objectives: separable polynomials of degree 2 or less; whoever signs says that its own is one"
+    said = "Objectives: separable polynomials of degree 2 or less; each signer declares that its own is one"
     assert any(line.startswith(said) for line in declared.words)
     assert declared.data["objectives"] == "polynomial:2"
     signed = hocket_peer("sign", "declared.toml", "--yes", "--home", names[0])
     assert any(line.startswith(said) for line in signed.words)
     assert any("P1 and P2 hold (Theorem 2)" in line for line in signed.words)
     bare = hocket_peer("plan", *cards, *how, "-o", "bare.toml")
-    assert any(line.startswith("Objectives: any; the plan says nothing") for line in bare.words)
+    assert any(line.startswith("Objectives: any; the plan declares nothing") for line in bare.words)
     assert not any("(Theorem 2)" in line for line in bare.words)

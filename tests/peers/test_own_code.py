@@ -12,12 +12,12 @@ from hocket.cli.audit import audit
 from hocket.cli.peer import peer
 from hocket.config.own_algorithm import digest_of_source
 from hocket.errors import BadConfig, BadInput, BadPlan
-from hocket.federation.home import Home
-from hocket.federation.member_report import write_member_report
-from hocket.federation.own_code import OwnCode
-from hocket.federation.plan_file import parse_plan, plan_text, read_plan
-from hocket.federation.run_folder import RunFolder
-from hocket.federation.served_plan import ServedPlan, record_of
+from hocket.federation.monitoring.member_report import write_member_report
+from hocket.federation.plan.own_code import OwnCode
+from hocket.federation.plan.plan_file import parse_plan, plan_text, read_plan
+from hocket.federation.state.home import Home
+from hocket.federation.state.run_folder import RunFolder
+from hocket.federation.state.served_plan import ServedPlan, record_of
 
 from .federation_case import Federation, play
 from .plans import drawn
@@ -38,8 +38,8 @@ class Mine(hk.Algorithm):
 
     def round(self, agent, state, k):
         w = state + agent.step(k) * agent.paired_noise(k)
-        heard = yield hk.Say(w)
-        v = agent.mix(w, heard)
+        received = yield hk.Broadcast(w)
+        v = agent.mix(w, received)
         return agent.prox(v - self.gain * agent.step(k) * agent.gradient(v), k)
 '''
 NAMES = ("clinic-a", "clinic-b", "clinic-c")
@@ -69,7 +69,7 @@ def planned(*more):
         "plan",
         *(f"{name}.toml" for name in NAMES),
         *("--topology", "complete", "--colluders", 1, "--task", "mean", "--dimension", 1, "--rounds", 5),
-        *("--algorithm", "mine.py:Mine", "--set", "gain=0.5", "--delta", 10, *more),
+        *("--algorithm", "mine.py:Mine", "--set", "gain=0.5", "--noise-bound", 10, *more),
     )
 
 

@@ -12,14 +12,14 @@ import pytest
 from hocket.cli.peer import peer
 from hocket.config.sections import read_algorithm
 from hocket.errors import BadConfig, BadIdentity, BadPlan, UnsafePlan
-from hocket.federation.home import Home
-from hocket.federation.ledger import Ledger, Served
-from hocket.federation.plan_file import read_plan
-from hocket.federation.served_plan import record_of
+from hocket.federation.plan.plan_file import read_plan
+from hocket.federation.state.accounts import RecordedRun
+from hocket.federation.state.home import Home
+from hocket.federation.state.served_plan import record_of
 from hocket.links.identity import Identity
 
 NAMES = [f"clinic-{letter}" for letter in "abcde"]
-NOISE = ["--algorithm", "rss-nb", "--delta", "10", "--anchor", "0.5"]
+NOISE = ["--algorithm", "rss-nb", "--noise-bound", "10", "--persistent", "0.5"]
 NETWORK = ["--topology", "harary:k=3", "--colluders", "2", *NOISE]
 PLAN = [*NETWORK, "--task", "digits", "--dimension", "4"]
 
@@ -158,7 +158,7 @@ def test_an_unsafe_plan_is_not_written_unless_asked():
     assert any("Accepted as it is: " in line for line in answer.words)
     # Whoever signs is told once more.
     signed = hocket_peer("sign", "plan.toml", "--yes", "--accept-unsafe", "--home", NAMES[0])
-    assert any("Accepted by whoever signs" in line for line in signed.words)
+    assert any("Accepted by each signer" in line for line in signed.words)
     with pytest.raises(BadConfig, match=r"plan\.toml exists"):
         plan()
 
@@ -167,15 +167,17 @@ def test_earlier_runs_on_the_same_data_count():
     for name in NAMES:
         init(name)
     plan()
-    ledger = Ledger(Home(Path("clinic-a")).ledger("digits"))
+    accounts = Home(Path("clinic-a")).accounts
     same = read_plan(Path("plan.toml"))
     plain = dataclasses.replace(same, algorithm_section=read_algorithm({"name": "dgd"}))
     for number, run in zip((1, 2, 2), ("one", "two", "two"), strict=True):
-        assert ledger.begin(Served(run, f"plan {run}", "rss-nb", "", record_of(same))) == number
+        assert (
+            accounts.begin("digits", RecordedRun(run, f"plan {run}", "rss-nb", "", record_of(same))) == number
+        )
     answer = hocket_peer("sign", "plan.toml", "--yes", "--home", "clinic-a")
     assert answer.data["runs"] == 3
     assert any("Earlier runs on digits: rss-nb, " in line for line in answer.words)
-    assert ledger.begin(Served("three", "plan three", "dgd", "", record_of(plain))) == 3
+    assert accounts.begin("digits", RecordedRun("three", "plan three", "dgd", "", record_of(plain))) == 3
     with pytest.raises(UnsafePlan, match=r"known exactly after .* and 3 earlier runs on these data"):
         hocket_peer("sign", "plan.toml", "--yes", "--home", "clinic-a")
     assert hocket_peer("sign", "plan.toml", "--yes", "--home", "clinic-b").data["runs"] == 1
@@ -195,7 +197,7 @@ def test_the_dimension_can_come_from_the_task():
     for name in NAMES:
         init(name)
     Path("mine.py").write_text(
-        "from hocket.federation.task import GradientTask\n\n\n"
+        "from hocket.federation.workloads.task import GradientTask\n\n\n"
         "def task():\n    return GradientTask(7, lambda x, k, h, rng: x)\n"
     )
     words = [*NETWORK, "--task", "mine.py:task"]
@@ -225,7 +227,7 @@ def test_wrong_words(words, complaint):
 def test_sets_and_steps():
     for name in NAMES:
         init(name)
-    plan("--box", "-1,1", "--step", "0.1", "--local-steps", "4", "--distribution", "gaussian")
+    plan("--box", "-1,1", "--step", "0.1", "--local-steps", "4", "--set", "distribution=gaussian")
     made = read_plan(Path("plan.toml"))
     assert made.algorithm_section.model_dump()["distribution"] == "gaussian"
     assert str(made.feasible) == str(made.feasible_section.build())

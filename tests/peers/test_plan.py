@@ -11,15 +11,15 @@ import pytest
 
 from hocket.algorithms import RssNb
 from hocket.errors import BadConfig, BadIdentity, BadInput, BadNetwork, BadPlan
-from hocket.federation.cards import Card, read_card
-from hocket.federation.engine.masked_sum import tree_of
-from hocket.federation.plan import DEEPEST, difference
-from hocket.federation.plan_draft import sized, study_topology
-from hocket.federation.plan_file import parse_plan, plan_text, read_plan, write_plan
+from hocket.federation.plan.cards import Card, read_card
+from hocket.federation.plan.draft import sized, study_topology
+from hocket.federation.plan.plan import DEEPEST, difference
+from hocket.federation.plan.plan_file import parse_plan, plan_text, read_plan, write_plan
+from hocket.federation.runtime.secure_sum import tree_of
 from hocket.links.identity import Identity
 from hocket.networks.network import Network
 from hocket.networks.topologies import parse
-from hocket.privacy.topology.guarantees import guarantees
+from hocket.privacy.graph.guarantees import guarantees
 from tests.peers.plans import CARDS, IDENTITIES, drawn
 
 
@@ -190,7 +190,7 @@ def test_what_cannot_be_planned(change, error, words):
 
 
 def test_sums_go_no_farther_than_messages_can_count(monkeypatch):
-    monkeypatch.setattr("hocket.federation.plan.DEEPEST", 1)
+    monkeypatch.setattr("hocket.federation.plan.plan.DEEPEST", 1)
     drawn(topology="star", algorithm={"name": "joint-average"})
     drawn(topology="path")  # two links from its middle, and nothing is summed
     with pytest.raises(
@@ -213,9 +213,9 @@ def test_the_deepest_tree_has_exchanges_for_one_byte(network):
         ("rounds = 50", 'rounds = "50"', r"\[run\] rounds = '50' \(text\); expected a whole number"),
         ("rounds = 50", "ronuds = 50", "did you mean 'rounds'"),
         (
-            "protocol = 3",
             "protocol = 4",
-            "is for protocol 4 and noise 1, this version of hocket has protocol 3",
+            "protocol = 5",
+            "is for protocol 5 and noise 1, this version of hocket has protocol 4",
         ),
         ("noise = 1", "noise = 9", "install the version the others have"),
         ('["clinic-a", "clinic-b"], ', '["clinic-a", "clinic-x"], ', "a link is two members"),

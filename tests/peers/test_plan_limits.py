@@ -9,10 +9,10 @@ import pytest
 
 from hocket.cli import main
 from hocket.errors import UnsafePlan
-from hocket.federation.plan_audit import audit_plan
-from hocket.federation.plan_file import write_plan
-from hocket.federation.plan_sections import MIN_SD, AuditSection
-from hocket.federation.policy import Policy
+from hocket.federation.audit.plan_audit import audit_plan
+from hocket.federation.plan.plan_file import write_plan
+from hocket.federation.plan.policy import Policy
+from hocket.federation.plan.sections import MIN_SD, AuditSection
 from tests.peers.plans import RSS_NB, SHARING, drawn
 
 LITTLE = RSS_NB | {"delta": 0.1}
@@ -21,7 +21,7 @@ LITTLE = RSS_NB | {"delta": 0.1}
 def test_nobodys_gradient_may_be_known_better_than_to_a_tenth_unless_a_plan_says_so():
     assert AuditSection(colluders=1).min_sd == MIN_SD == 0.1
     with pytest.raises(
-        UnsafePlan, match=r"±0\.000687, known to 0\.069 %.*where 10 % of a gradient of size 1 is"
+        UnsafePlan, match=r"±0\.000687, relative error 0\.00069.*where 10 % of a gradient of size 1 is"
     ):
         audit_plan(drawn(algorithm=LITTLE | {"delta": 0.1624}, rounds=50, min_sd=MIN_SD))
     assert audit_plan(drawn(algorithm=LITTLE, min_sd=0.0)).problems == ()
@@ -73,7 +73,10 @@ def test_more_colluders_may_be_asked_about_and_nothing_else_is_changed(plan_file
     assert main(["audit", "--plan", "sharing.toml", "--colluders", "3"]) == 0
     assert "can be surrounded by 3 colluders" in capsys.readouterr().out
     for extra, says in (
-        (["--topology", "cycle:5"], "--plan names its own network; leave --topology away"),
+        (
+            ["--topology", "cycle:5"],
+            "--plan is audited as it was drawn up, on its own network; leave --topology away",
+        ),
         (["--rounds", "5"], "--plan is audited as it was drawn up"),
         (["--dim", "5"], "--plan is audited as it was drawn up"),
     ):

@@ -12,9 +12,9 @@ import hocket as hk
 from hocket.bench.local_steps import stepping
 from hocket.cli import main
 from hocket.errors import BadInput, BadPlan
-from hocket.federation.plan_file import read_plan, write_plan
-from hocket.federation.plan_rehearsal import from_files, made_up, rehearse
-from hocket.federation.task import GradientTask, LocalSteps, known_seeds
+from hocket.federation.plan.dry_run import from_files, made_up, simulate
+from hocket.federation.plan.plan_file import read_plan, write_plan
+from hocket.federation.workloads.task import GradientTask, LocalSteps, known_seeds
 from hocket.problems.sets import Box
 from tests.peers.plans import IDENTITIES, JOINT, RSS_NB, SHARING, WIDE, drawn
 
@@ -36,7 +36,7 @@ def test_the_step_goes_into_an_unsigned_plan(tmp_path, capsys):
     before = drawn(algorithm=JOINT, feasible=WIDE, rounds=20)
     write_plan(before, path)
     figure = tmp_path / "steps.svg"
-    asked = ["rehearse", str(path), "--rounds", "20", "--seeds", "1", "--figure", str(figure), "--json"]
+    asked = ["simulate", str(path), "--rounds", "20", "--seeds", "1", "--figure", str(figure), "--json"]
     assert main([*asked, "--write"]) == 0
     told = json.loads(capsys.readouterr().out)
     after = read_plan(path)
@@ -52,14 +52,14 @@ def test_a_signed_plan_is_not_touched(tmp_path, capsys):
     path = tmp_path / "plan.toml"
     write_plan(drawn(algorithm=JOINT, feasible=WIDE).signed_by(IDENTITIES[0]), path)
     text = path.read_text()
-    assert main(["rehearse", str(path), "--write"]) == 1
+    assert main(["simulate", str(path), "--write"]) == 1
     assert "was signed by clinic-a" in capsys.readouterr().err
     assert path.read_text() == text
 
 
 def test_local_steps_and_noise_are_chosen():
     plan = drawn(algorithm=RSS_NB, feasible=WIDE, rounds=40)
-    found = rehearse(plan, rounds=15, seeds=1, local_steps=[1, 4], noise={"delta": [0.01, 1000.0]}, goal=0.5)
+    found = simulate(plan, rounds=15, seeds=1, local_steps=[1, 4], noise={"delta": [0.01, 1000.0]}, goal=0.5)
     assert found.plan.algorithm == hk.RssNb(0.01)
     assert found.plan.run.local_steps == found.local_steps
     assert {row["local_steps"] for row in found.rows()} == {1, 4}
@@ -92,6 +92,6 @@ def test_made_up_data_are_of_the_declared_class():
 def test_what_cannot_be_rehearsed_is_refused():
     inner = drawn(algorithm=SHARING | {"inner": "aug-dgm"}, feasible=WIDE)
     with pytest.raises(BadPlan, match="takes one gradient in a round; leave --local-steps out"):
-        rehearse(inner, local_steps=[2])
+        simulate(inner, local_steps=[2])
     with pytest.raises(BadInput, match="say with --goal which gap is small enough"):
-        rehearse(drawn(feasible=WIDE), noise={"delta": [1.0]})
+        simulate(drawn(feasible=WIDE), noise={"delta": [1.0]})

@@ -11,15 +11,15 @@ import pytest
 
 from hocket.cli import main
 from hocket.errors import BadConfig, UnsafePlan
-from hocket.federation.consent import check_consent, keep_consent
-from hocket.federation.home import Home
-from hocket.federation.participation import take_part
-from hocket.federation.plan_file import plan_text, read_plan
-from hocket.federation.plan_verdict import judge_plan
-from hocket.federation.policy import check_policy, read_policy
-from hocket.federation.run_folder import RunFolder
+from hocket.federation.audit.study_audit import judge_plan
+from hocket.federation.plan.plan_file import plan_text, read_plan
+from hocket.federation.plan.policy import check_policy, read_policy
+from hocket.federation.runtime.participation import take_part
+from hocket.federation.state.consent import check_consent, keep_consent
+from hocket.federation.state.home import Home
+from hocket.federation.state.run_folder import RunFolder
 from hocket.links.identity import Identity
-from hocket.studies.study import parse_study
+from hocket.studies.spec.study import parse_study
 
 from .federation_case import free_ports
 from .study_case import NAMES, planned
@@ -79,12 +79,12 @@ def test_a_study_below_the_policy_is_refused_at_sign_and_at_run(plan, home, text
     found = judge_plan(plan)
     folder = RunFolder(home.run(plan.run_hash))
     keep_consent(plan, folder, found)
-    check_consent(plan, home, folder, ())
+    check_consent(plan, home, folder)
     home.policy.write_text(f"[policy]\n{text}\n")
     with pytest.raises(UnsafePlan, match=f"below your policy: the study.*{words}"):
         check_policy(read_policy(home), plan, found, file=home.policy)
     with pytest.raises(UnsafePlan, match=words):
-        check_consent(plan, home, folder, ())
+        check_consent(plan, home, folder)
 
 
 def test_a_study_that_meets_the_policy_is_signed(plan, home):

@@ -19,18 +19,17 @@ import pytest
 from hocket.cli import main
 from hocket.cli.peer import peer
 from hocket.errors import BadConfig, BadIdentity, JournalError
-from hocket.federation.home import Home
-from hocket.federation.ledger import Ledger, Served
-from hocket.federation.run_folder import RunFolder
+from hocket.federation.state.accounts import RecordedRun
+from hocket.federation.state.home import Home
+from hocket.federation.state.run_folder import RunFolder
 from hocket.links import database
 from hocket.links.database import Database, in_thread, locked
 from hocket.machine import private_file, private_folder
-from hocket.studies.known_rows import KnownRows
-from hocket.studies.releases import Releases
+from hocket.studies.disclosure.releases import Releases
 from tests.peers.plans import IDENTITIES
 
 ROOT = Path(__file__).parents[2]
-SERVED = Served("r", "p", "dgd")
+SERVED = RecordedRun("r", "p", "dgd")
 
 
 @pytest.fixture(autouse=True)
@@ -69,32 +68,30 @@ def test_a_new_home_is_closed_from_its_beginning(tmp_path, monkeypatch):
     assert main(["peer", "init", "--name", "ash", "--address", "127.0.0.1:1"]) == 0
     home = Home.at()
     assert home.folder == tmp_path / "ash" / ".hocket"
-    Ledger(home.ledger("trial")).begin(SERVED)
-    Releases(home.folder).forget("x")
-    KnownRows(home.folder)._key()
+    home.accounts.begin("trial", SERVED)
+    Releases(home.accounts).forget("x")
+    assert len(home.accounts.secret) == 32
     RunFolder(home.run(bytes(32))).make()
     assert open_to_others(home.folder) == {}
     locks = [*home.folder.rglob("*.lock")]
-    assert {path.name for path in locks} == {"trial.runs.jsonl.lock", "released.jsonl.lock"}
+    assert {path.name for path in locks} == {"accounts.db.lock"}
+    assert mode(home.accounts.path) == 0o600
     assert {mode(path) for path in locks} == {0o600}
 
 
 def test_what_was_open_is_closed_by_the_first_command(tmp_path, capsys):
     home = Home(tmp_path / "home")
     IDENTITIES[0].save(home.identity)
-    for folder in (home.folder, home.folder / "datasets"):
-        folder.mkdir(exist_ok=True)
-        folder.chmod(0o777)
-    locks = [home.ledger("trial").with_name("trial.runs.jsonl.lock"), home.folder / "released.jsonl.lock"]
-    for path in locks:
+    home.folder.chmod(0o777)
+    files = [home.accounts.path, home.folder / "accounts.db.lock"]
+    for path in files:
         path.touch()
         path.chmod(0o666)
     assert main(["peer", "status", str(tmp_path / "none.toml"), "--home", str(home.folder)]) == 1
     assert mode(home.folder) == 0o700
-    Ledger(home.ledger("trial")).begin(SERVED)
-    Releases(home.folder).forget("x")
-    assert mode(home.folder / "datasets") == 0o700
-    assert [mode(path) for path in locks] == [0o600, 0o600]
+    home.accounts.begin("trial", SERVED)
+    Releases(home.accounts).forget("x")
+    assert [mode(path) for path in files] == [0o600, 0o600]
 
 
 def test_a_database_and_its_lock_are_closed_too(tmp_path):
@@ -124,33 +121,28 @@ def test_what_belongs_to_another_user_is_refused(tmp_path, monkeypatch):
         BadIdentity, match="holds an identity, and it belongs to another user of this machine"
     ):
         Home.at(home.folder)
-    with pytest.raises(
-        JournalError, match=r"released\.jsonl\.lock cannot be locked: it belongs to another user"
-    ):
-        Releases(home.folder).forget("x")
+    with pytest.raises(JournalError, match=r"accounts\.db cannot be written: it belongs to another user"):
+        Releases(home.accounts).forget("x")
     monkeypatch.undo()
     with pytest.raises(OSError, match="link"):  # to a file of the member's own that it would open
         private_file(home.folder / "link")
 
 
 def begin_a_run(home: Home) -> None:
-    Ledger(home.ledger("trial")).begin(SERVED)
+    home.accounts.begin("trial", SERVED)
 
 
 def forget_a_release(home: Home) -> None:
-    Releases(home.folder).forget("x")
+    Releases(home.accounts).forget("x")
 
 
-@pytest.mark.parametrize(
-    ("name", "act"),
-    [("datasets/trial.runs.jsonl.lock", begin_a_run), ("released.jsonl.lock", forget_a_release)],
-)
+@pytest.mark.parametrize("act", [begin_a_run, forget_a_release])
 def test_a_lock_that_others_hold_is_waited_for_and_given_up_in_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, act: Callable[[Home], None]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: Callable[[Home], None]
 ) -> None:
     home = Home(tmp_path / "home")
     monkeypatch.setattr(database, "PATIENCE", 0.2)
-    lock = home.folder / name
+    lock = home.folder / "accounts.db.lock"
     with taken(lock), pytest.raises(JournalError) as caught:
         act(home)
     assert f"another process has held {lock} for" in str(caught.value)
@@ -186,14 +178,13 @@ def test_a_member_that_is_called_off_waits_for_no_lock(tmp_path):
 WAITING = """
 import asyncio, signal, sys
 from pathlib import Path
-from hocket.federation.ledger import one_at_a_time
 from hocket.links import database
 
 database.PATIENCE = 10_000.0
 
 def wait():
     print("waits", flush=True)
-    with one_at_a_time(Path(sys.argv[1])):
+    with database.locked(Path(sys.argv[1])):
         print("taken", flush=True)
 
 async def main():

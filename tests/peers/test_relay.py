@@ -16,25 +16,25 @@ import numpy as np
 import pytest
 import trustme
 
-from hocket.federation.admission import admitted
-from hocket.federation.cards import Card
-from hocket.federation.home import Home
-from hocket.federation.member import Member
-from hocket.federation.participation import take_part
-from hocket.federation.plan_file import write_plan
-from hocket.federation.reachability import reach_neighbours
-from hocket.federation.run_folder import RunFolder, write_json
-from hocket.federation.study_audit import study_of
-from hocket.federation.study_task import StudyTask
-from hocket.federation.task import GradientTask
+from hocket.federation.audit.study_audit import study_of
+from hocket.federation.monitoring.reachability import reach_neighbours
+from hocket.federation.plan.admission import admitted
+from hocket.federation.plan.cards import Card
+from hocket.federation.plan.plan_file import write_plan
+from hocket.federation.runtime.member import Member
+from hocket.federation.runtime.participation import take_part
+from hocket.federation.state.home import Home
+from hocket.federation.state.run_folder import RunFolder
+from hocket.federation.workloads.study import StudyTask
+from hocket.federation.workloads.task import GradientTask
 from hocket.links.identity import ANY_MEMBER, Identity
 from hocket.links.relay.call import Call
 from hocket.links.relay.forwarding import Forwarding
-from hocket.links.relay.pipes import Pipe
+from hocket.links.relay.pipe import Pipe
 from hocket.links.relay.server import Relay, RelayLimits
 from hocket.machine import LOOPBACK
 
-from .federation_case import Federation, free_ports, play
+from .federation_case import Federation, free_ports, play, sign_as_any_run
 from .quadratic import DIMENSION, task_of
 from .relay_case import ROOT, names, proxy, relay_for, start_relay, through
 from .study_case import NAMES as STUDY_NAMES
@@ -80,12 +80,12 @@ def server_tls(authority: trustme.CA):
     return context
 
 
-@pytest.mark.parametrize("scheme", ["tcp", "ws", "wss"])
+@pytest.mark.parametrize("scheme", ["ws", "wss"])
 def test_a_run_through_a_relay_is_bit_for_bit_a_direct_one(tmp_path, authority, scheme):
-    federation = Federation(tmp_path, rounds=15) if scheme == "tcp" else pair(tmp_path)
+    federation = Federation(tmp_path, rounds=15) if scheme == "ws" else pair(tmp_path)
     direct = directly(federation)
     [name] = names(scheme)
-    through(federation, name if scheme != "wss" else name.removeprefix("wss://"))
+    through(federation, name)
 
     async def scene() -> Bits:
         called = federation.plan.cards[0].relays
@@ -100,7 +100,7 @@ def test_a_run_through_a_relay_is_bit_for_bit_a_direct_one(tmp_path, authority, 
 def test_who_can_be_dialled_is_dialled_and_the_relay_is_left_alone(tmp_path):
     """Ash has an address and a relay that is dead, birch has a relay alone: they talk directly."""
     federation = pair(tmp_path)
-    [dead], [port] = names("tcp"), free_ports(1)
+    [dead], [port] = names("ws"), free_ports(1)
     federation.renew(
         [
             Card.of(federation.identities["ash"], f"{LOOPBACK}:{port}", relays=[dead]),
@@ -149,9 +149,9 @@ def test_a_relay_and_forwarders_that_are_killed_lose_nothing(tmp_path, monkeypat
     started: list[Forwarding] = []
     begin = Forwarding._begin
 
-    async def noted(self: Forwarding) -> None:
+    async def noted(self: Forwarding) -> Any:
         started.append(self)
-        await begin(self)
+        return await begin(self)
 
     monkeypatch.setattr(Forwarding, "_begin", noted)
 
@@ -206,7 +206,7 @@ def test_the_command_is_ended_and_started_again(tmp_path, how):
 
 def test_relays_are_tried_in_turn(tmp_path):
     federation = pair(tmp_path)
-    dead, alive = names("tcp", 2)
+    dead, alive = names("ws", 2)
     through(federation, dead, alive)
 
     async def scene() -> None:
@@ -223,7 +223,7 @@ def test_relays_are_tried_in_turn(tmp_path):
 @pytest.mark.slow
 def test_what_is_wrong_with_a_relay_is_said(tmp_path):
     federation = pair(tmp_path)
-    [name] = names("tcp")
+    [name] = names("ws")
     through(federation, name)
 
     async def reasons() -> list[str]:
@@ -310,7 +310,7 @@ class Copying(Relay):
 def test_a_copy_of_all_bytes_at_the_relay_holds_no_word_and_no_name(tmp_path):
     marker = np.frombuffer(b"hocketM@", dtype="<f8")[0]
     federation = pair(tmp_path, algorithm={"name": "dgd"}, feasible={"kind": "everywhere"})
-    [name] = names("tcp")
+    [name] = names("ws")
     through(federation, name)
     task = GradientTask(
         DIMENSION, lambda x, k, h, rng: np.zeros(DIMENSION), lambda seed: np.full(DIMENSION, marker)
@@ -342,7 +342,7 @@ def test_a_crowd_of_strangers_and_garbage_at_the_relay_disturb_nobody(tmp_path):
         b"GET / HTTP/1.1\r\n\r\n",
         bytes(100),
         b"\x16\x03\x01",
-        b"hocket-relay/1\n\xff\xff" + bytes(100),
+        b"\x00\xff" + bytes(100),
     ]
 
     async def scene() -> Bits:
@@ -379,9 +379,7 @@ def test_a_study_through_a_relay_finds_what_it_finds_directly(tmp_path):
         members = []
         for identity in identities:
             home = Home(folder / identity.name)
-            run = RunFolder(home.run(plan.run_hash))
-            run.make()
-            write_json(run.audit, {"hash": plan.hash.hex(), "runs": 1_000})
+            sign_as_any_run(RunFolder(home.run(plan.run_hash)), plan, home)
             task = StudyTask(study_of(plan), tables()[identity.name], identity.name)
             members.append(Member(plan, identity, task, home, linger=20.0))
         if not relays:

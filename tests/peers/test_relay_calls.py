@@ -18,15 +18,16 @@ import pytest
 import trustme
 
 from hocket.errors import BadConfig, BadPlan, HocketError, LinkError
-from hocket.federation.admission import Outline, admitted, outline
+from hocket.federation.plan.admission import Outline, admitted, outline
+from hocket.links.allowance import Allowance
 from hocket.links.identity import Identity
-from hocket.links.relay import pipes
+from hocket.links.relay import pipe as pipes
 from hocket.links.relay.call import AGAIN, JOINED, NO, WAIT, Call, Role, read_call, words_of
 from hocket.links.relay.forwarder import Forwarder, Orders
 from hocket.links.relay.outbound import RelayName, _reach, called, in_words, joined
-from hocket.links.relay.pipes import LONGEST_MESSAGE, MAGIC, WebPipe
+from hocket.links.relay.pipe import LONGEST_MESSAGE
 from hocket.links.relay.proxy import Proxy, proxy_for
-from hocket.links.relay.server import Allowance, Guest, Relay, RelayLimits
+from hocket.links.relay.server import Guest, Relay, RelayLimits
 from hocket.links.relay.way import Way
 from hocket.machine import LOOPBACK
 
@@ -43,8 +44,8 @@ def relay(*called_: str, limits: RelayLimits | None = None, kind: type[Relay] = 
     port = int(called_[0].rpartition(":")[2])
 
     def admission(call: Call) -> Guest | None:
-        known = {"ash", "birch"} >= {call.speaker, call.other}
-        return Guest(EVERYBODY[call.speaker].certificate_pem, 1) if known else None
+        known = {"ash", "birch"} >= {call.sender, call.other}
+        return Guest(EVERYBODY[call.sender].certificate_pem, 1) if known else None
 
     return kind(frozenset(called_), admission, listen=(LOOPBACK, port), limits=limits)
 
@@ -61,13 +62,13 @@ async def answer_to(name: str, answer: Callable[[bytes], bytes]) -> bytes:
     """What a relay says to this answer to its challenge."""
     pipe = await _reach(RelayName(name), None)
     try:
-        await pipe.say(answer(await pipe.hear()))
-        return await asyncio.wait_for(pipe.hear(), 10)
+        await pipe.send(answer(await pipe.receive_message()))
+        return await asyncio.wait_for(pipe.receive_message(), 10)
     finally:
         pipe.close()
 
 
-def at_a_relay(scene: Callable[..., Awaitable[None]], scheme: str = "tcp", **changes: Any) -> None:
+def at_a_relay(scene: Callable[..., Awaitable[None]], scheme: str = "ws", **changes: Any) -> None:
     async def played() -> None:
         [name] = names(scheme)
         async with relay(name, **changes) as made, asyncio.timeout(30):
@@ -76,30 +77,29 @@ def at_a_relay(scene: Callable[..., Awaitable[None]], scheme: str = "tcp", **cha
     asyncio.run(played())
 
 
-@pytest.mark.parametrize("scheme", ["tcp", "ws"])
-def test_two_ends_are_joined_and_hear_each_other(scheme):
+def test_two_ends_are_joined_and_hear_each_other():
     async def scene(name: str, made: Relay) -> None:
         ash, birch = await asyncio.gather(called(listens(name), ASH), called(dials(name), BIRCH))
         assert await asyncio.gather(joined(ash), joined(birch)) == [True, True]
         word = bytes(range(256)) * 5000
         sending = asyncio.create_task(birch.send(word))
-        heard = b""
-        while len(heard) < len(word) and (more := await ash.receive()):
-            heard += more
+        received = b""
+        while len(received) < len(word) and (more := await ash.receive()):
+            received += more
         await sending
-        assert heard == word
+        assert received == word
         ash.close()
         assert await birch.receive() == b""  # no half-close
         birch.close()
         assert made.counts.joined == 1
 
-    at_a_relay(scene, scheme)
+    at_a_relay(scene)
 
 
 REFUSED = {
     "a stranger": (dials, lambda call: Identity.create("birch")),
     "a member's name and another member's key": (dials, lambda call: ASH),
-    "somebody who is not in the plan": (lambda name: dials(name, speaker="cedar"), lambda call: CEDAR),
+    "somebody who is not in the plan": (lambda name: dials(name, sender="cedar"), lambda call: CEDAR),
     "a link to somebody who is not": (lambda name: dials(name, other="cedar"), lambda call: BIRCH),
 }
 
@@ -121,7 +121,7 @@ def test_an_answer_is_worth_nothing_a_second_time_or_at_another_relay():
     """Even where the other relay passes its own challenge on to have it signed."""
 
     async def played() -> None:
-        one, other = names("tcp", 2)
+        one, other = names("ws", 2)
         async with relay(one), relay(other), asyncio.timeout(30):
             kept: list[bytes] = []
 
@@ -143,17 +143,17 @@ def test_an_answer_is_worth_nothing_a_second_time_or_at_another_relay():
     asyncio.run(played())
 
 
-@pytest.mark.parametrize("field", ["role", "plan", "speaker", "other"])
+@pytest.mark.parametrize("field", ["role", "plan", "sender", "other"])
 def test_every_field_is_signed(field):
     async def scene(name: str, made: Relay) -> None:
-        changed = {"role": Role.LISTENS, "plan": "cd" * 32, "speaker": "ash", "other": "birch"}
+        changed = {"role": Role.LISTENS, "plan": "cd" * 32, "sender": "ash", "other": "birch"}
         meant = dials(name, **{field: changed[field]})
 
         def forged(challenge: bytes) -> bytes:
             import json
 
             table = json.loads(dials(name).signed_by(BIRCH, challenge))
-            key = {"speaker": "from", "other": "to"}.get(field, field)
+            key = {"sender": "from", "other": "to"}.get(field, field)
             return json.dumps(table | {key: str(getattr(meant, field))}).encode()
 
         assert (await answer_to(name, forged))[:1] == NO
@@ -171,14 +171,13 @@ def test_calls_of_another_form_are_refused(message):
         read_call(message)
 
 
-@pytest.mark.parametrize("scheme", ["tcp", "ws"])
-def test_a_long_message_before_the_call_is_cut_off(scheme):
+def test_a_long_message_before_the_call_is_cut_off():
     async def scene(name: str, made: Relay) -> None:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):  # it hung up
             assert (await answer_to(name, lambda challenge: bytes(LONGEST_MESSAGE + 1)))[:1] == NO
         assert made.counts.admitted == 0
 
-    at_a_relay(scene, scheme)
+    at_a_relay(scene)
 
 
 def test_whoever_says_nothing_is_shown_the_door():
@@ -187,7 +186,7 @@ def test_whoever_says_nothing_is_shown_the_door():
         assert await reader.read() == b""
         writer.close()
         pipe = await _reach(RelayName(name), None)
-        assert len(await pipe.hear()) == 32
+        assert len(await pipe.receive_message()) == 32
         assert await pipe.receive() == b""
         pipe.close()
         assert made.counts.strangers == 2
@@ -218,7 +217,7 @@ def test_whoever_is_turned_away_unseen_is_hung_up_on():
             assert await reader.read() == b""
             writer.close()
 
-    at_a_relay(scene, limits=RelayLimits(strangers=0))
+    at_a_relay(scene, limits=RelayLimits(strangers=0, greeting=0.5))
     gc.collect()
 
 
@@ -288,7 +287,7 @@ def test_who_waits_too_long_calls_again():
 
 def test_bytes_in_a_second_are_limited():
     async def scene() -> None:
-        loop, allowance = asyncio.get_running_loop(), Allowance(1e6)
+        loop, allowance = asyncio.get_running_loop(), Allowance(1e6, burst=1e6)
         began = loop.time()
         for _ in range(6):
             await allowance.take(200_000)
@@ -302,7 +301,6 @@ def test_one_that_waits_is_pinged_and_one_that_does_not_answer_is_given_up(monke
 
     async def scene(name: str, made: Relay) -> None:
         pipe = await called(listens(name), ASH)
-        assert isinstance(pipe, WebPipe)
         waiting = asyncio.create_task(joined(pipe))
         await asyncio.sleep(1.2)
         assert not waiting.done()  # pings are answered, so nobody is given up
@@ -313,19 +311,19 @@ def test_one_that_waits_is_pinged_and_one_that_does_not_answer_is_given_up(monke
         assert not made._waiting
         pipe.close()
 
-    at_a_relay(scene, "ws")
+    at_a_relay(scene)
 
 
 def test_a_relay_admits_members_of_plans_on_their_links_and_of_cards(tmp_path):
     federation = Federation(tmp_path, members=4)  # a ring: ash and cedar are not linked
-    [name] = names("tcp")
+    [name] = names("ws")
     through(federation, name)
     plan = federation.plan
     admission, _, _ = admitted([federation.plan_file])
     listener = plan.dials("ash")[0]
 
-    def call(speaker: str, other: str, hash_: bytes = plan.hash) -> Call:
-        return Call(name, Role.DIALS, hash_.hex(), speaker, other)
+    def call(sender: str, other: str, hash_: bytes = plan.hash) -> Call:
+        return Call(name, Role.DIALS, hash_.hex(), sender, other)
 
     guest = admission(call("ash", listener))
     assert guest is not None
@@ -348,10 +346,10 @@ def test_a_relay_admits_members_of_plans_on_their_links_and_of_cards(tmp_path):
 
 def test_a_relay_reads_a_signed_plan_as_it_stands_and_any_other_as_members_do(tmp_path, monkeypatch):
     """The hash is the members' own either way: it is what their calls name."""
-    from hocket.federation import plan_file
+    from hocket.federation.plan import plan_file
 
     federation = Federation(tmp_path, members=4)
-    through(federation, "tcp://127.0.0.1:1")
+    through(federation, "ws://127.0.0.1:1")
     text, plan = federation.plan_file.read_text(), federation.plan
     read: list[Path] = []
     usual = plan_file.read_plan
@@ -385,7 +383,7 @@ def test_a_relay_starts_without_what_members_compute_with(tmp_path):
     federation = Federation(tmp_path, members=3)
     through(federation, "relay.example:443")
     code = (
-        "import sys; from pathlib import Path; from hocket.federation.admission import admitted, relay_names;"
+        "import sys; from pathlib import Path; from hocket.federation.plan.admission import admitted, relay_names;"
         "import hocket.links.relay.server, hocket.links.relay.forwarder, hocket.cli.relay;"
         "relay_names((), admitted([Path(sys.argv[1])])[1]); print(*sys.modules)"
     )
@@ -398,10 +396,10 @@ def test_a_relay_starts_without_what_members_compute_with(tmp_path):
 def test_nobody_with_an_old_certificate_is_admitted(tmp_path, monkeypatch):
     import datetime
 
-    from hocket.federation import admission as admissions
+    from hocket.federation.plan import admission as admissions
 
     federation = Federation(tmp_path, members=2, topology="path")
-    through(federation, "tcp://127.0.0.1:1")
+    through(federation, "ws://127.0.0.1:1")
     admission, _, _ = admitted([federation.plan_file])
     [listener] = federation.plan.dials("ash")
     call = Call("x", Role.DIALS, federation.plan.hash.hex(), "ash", listener)
@@ -417,32 +415,48 @@ def test_nobody_with_an_old_certificate_is_admitted(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "wrong", ["relay.example", "relay.example:0", "http://relay:1", "a b:443", "", "x:99999", "relay:４４３"]
+    "wrong",
+    [
+        "relay.example",
+        "relay.example:0",
+        "http://relay:1",
+        "tcp://relay:1",
+        "a b:443",
+        "",
+        "x:99999",
+        "relay:４４３",
+    ],
 )
 def test_what_is_no_relay(wrong):
     with pytest.raises(HocketError, match="is no relay"):
         RelayName(wrong)
 
 
+@pytest.mark.parametrize("host", ["relay.example", "192.0.2.1", "[2001:db8::1]"])
+def test_without_tls_a_relay_is_on_this_machine(host):
+    with pytest.raises(BadPlan, match=r"ws:// is for this machine alone.*: write .*443"):
+        RelayName(f"ws://{host}:443")
+
+
 @pytest.mark.parametrize(
-    ("text", "scheme", "host", "place"),
+    ("text", "secure", "host", "place"),
     [
-        ("relay.example:443", "wss", "relay.example", "relay.example:443"),
-        ("tcp://[2001:db8::1]:7443", "tcp", "2001:db8::1", "[2001:db8::1]:7443"),
-        ("ws://127.0.0.1:80", "ws", "127.0.0.1", "127.0.0.1:80"),
+        ("relay.example:443", True, "relay.example", "relay.example:443"),
+        ("[2001:db8::1]:7443", True, "2001:db8::1", "[2001:db8::1]:7443"),
+        ("ws://127.0.0.1:80", False, "127.0.0.1", "127.0.0.1:80"),
     ],
 )
-def test_how_relays_are_named(text, scheme, host, place):
+def test_how_relays_are_named(text, secure, host, place):
     name = RelayName(text)
-    assert (name.scheme, name.host, name.place) == (scheme, host, place)
+    assert (name.secure, name.host, name.place) == (secure, host, place)
 
 
 @pytest.mark.parametrize(
     ("status", "name"),
     [
-        ("\xb2\xb3\xb9", "tcp://relay.example:1"),
-        ("1" * 5_000, "tcp://relay.example:1"),
-        ("", "tcp://relay.example:1"),
+        ("\xb2\xb3\xb9", "relay.example:1"),
+        ("1" * 5_000, "relay.example:1"),
+        ("", "relay.example:1"),
         ("200", ".example:443"),  # a name that TLS does not take
     ],
 )
@@ -513,7 +527,6 @@ def test_a_web_server_that_is_no_relay_is_named():
     [
         ("", "ws://", "it speaks no TLS at this port; its operator gives it --cert and --key"),
         ("ws://", "", r"is not the relay ws://\S+ but \S+ \(host:port alone is with TLS\)"),
-        ("tcp://", "", r"is not the relay tcp://\S+ but \S+ \(host:port alone is with TLS\)"),
     ],
 )
 def test_who_comes_with_tls_where_there_is_none_or_without_is_told(asked, given, said):
@@ -527,11 +540,10 @@ def test_who_comes_with_tls_where_there_is_none_or_without_is_told(asked, given,
     asyncio.run(played())
 
 
-@pytest.mark.parametrize("scheme", ["ws", "tcp"])
-def test_who_comes_without_tls_to_somebody_who_speaks_nothing_else_is_told(scheme):
+def test_who_comes_without_tls_to_somebody_who_speaks_nothing_else_is_told():
     async def played() -> None:
         async def alert(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await reader.readuntil(b"\r\n\r\n" if scheme == "ws" else MAGIC)
+            await reader.readuntil(b"\r\n\r\n")
             writer.write(b"\x15\x03\x03\x00\x02\x02\x46")
             writer.close()
             await writer.wait_closed()
@@ -539,7 +551,7 @@ def test_who_comes_without_tls_to_somebody_who_speaks_nothing_else_is_told(schem
 
         over = asyncio.Event()
         async with await asyncio.start_server(alert, LOOPBACK, 0) as server, asyncio.timeout(30):
-            name = f"{scheme}://{LOOPBACK}:{server.sockets[0].getsockname()[1]}"
+            name = f"ws://{LOOPBACK}:{server.sockets[0].getsockname()[1]}"
             with pytest.raises(LinkError, match=f"the relay {name}: it speaks TLS at this port"):
                 await called(dials(name), BIRCH)
             await over.wait()
@@ -554,23 +566,23 @@ def test_a_browser_gets_an_answer_and_nothing_else(tmp_path):
         assert b"426" in (await reader.read()).split(b"\r\n")[0]
         writer.close()
 
-    at_a_relay(scene, "ws")
+    at_a_relay(scene)
 
 
 def test_a_relay_of_a_plan_is_called_what_its_cards_say(tmp_path):
-    from hocket.federation.admission import relay_names
+    from hocket.federation.plan.admission import relay_names
 
     federation = Federation(tmp_path, members=2, topology="path")
     cards = federation.plan.cards
     with pytest.raises(BadConfig, match="no relay at all; say with --name"):
         relay_names((), cards)
-    through(federation, "relay.example:443", "tcp://relay.example:7443")
-    assert relay_names((), federation.plan.cards) == {"relay.example:443", "tcp://relay.example:7443"}
+    through(federation, "relay.example:443", "relay.example:7443")
+    assert relay_names((), federation.plan.cards) == {"relay.example:443", "relay.example:7443"}
     through(federation, "relay.example:443", "other.example:443")
     with pytest.raises(BadConfig, match=r"other.example:443, relay.example:443; say"):
         relay_names((), federation.plan.cards)
     assert relay_names(("other.example:443",), federation.plan.cards) == {"other.example:443"}
-    assert relay_for(federation, "tcp://127.0.0.1:1").names == {"tcp://127.0.0.1:1"}
+    assert relay_for(federation, "ws://127.0.0.1:1").names == {"ws://127.0.0.1:1"}
 
 
 def test_why_a_relay_is_not_reached_says_what_to_do(tmp_path, monkeypatch):
@@ -585,7 +597,7 @@ def test_why_a_relay_is_not_reached_says_what_to_do(tmp_path, monkeypatch):
 
 
 def test_a_relay_that_does_not_run_is_said_not_to_listen():
-    name = f"tcp://127.0.0.1:{free_ports(1)[0]}"
+    name = f"ws://127.0.0.1:{free_ports(1)[0]}"
     with pytest.raises(LinkError, match=r"cannot be reached: nobody listens there \(connection refused\)"):
         asyncio.run(called(dials(name), BIRCH))
 
@@ -618,7 +630,7 @@ def test_browsers_over_tls_leave_nothing_behind(tmp_path):
 
     async def played() -> None:
         [port] = free_ports(1)
-        name = f"tcp://{LOOPBACK}:{port}"
+        name = f"ws://{LOOPBACK}:{port}"
         certificate = BIRCH.certificate_pem
         made = Relay(
             frozenset([name]), lambda call: Guest(certificate, 1), listen=(LOOPBACK, port), tls=context

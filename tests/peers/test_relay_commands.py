@@ -18,8 +18,8 @@ import pytest
 
 from hocket.cli import main
 from hocket.errors import BadConfig, BadPlan
-from hocket.federation.cards import Card, read_card
-from hocket.federation.plan_file import parse_plan, plan_text
+from hocket.federation.plan.cards import Card, read_card
+from hocket.federation.plan.plan_file import parse_plan, plan_text
 from hocket.links.identity import Identity, name_in_clear
 from hocket.links.relay.forwarder import Orders
 from hocket.machine import UNIX
@@ -39,15 +39,15 @@ def answer(capsys, *words: object) -> dict:
 
 def test_init_puts_relays_on_the_card(tmp_path, capsys):
     card = tmp_path / "ash.toml"
-    relays = ["--relay", "relay.example:443", "--relay", "tcp://other.example:7443"]
+    relays = ["--relay", "relay.example:443", "--relay", "other.example:7443"]
     found = answer(
         capsys, "peer", "init", "--name", "ash", *relays, "--card", card, "--home", tmp_path / "home"
     )
-    assert found["relays"] == ["relay.example:443", "tcp://other.example:7443"]
+    assert found["relays"] == ["relay.example:443", "other.example:7443"]
     read = read_card(card)
-    assert read.relays == ("relay.example:443", "tcp://other.example:7443")
+    assert read.relays == ("relay.example:443", "other.example:7443")
     assert read.address is None
-    assert read.found_at == "through relay.example:443 or tcp://other.example:7443"
+    assert read.found_at == "through relay.example:443 or other.example:7443"
     assert name_in_clear(read.certificate_pem) == "member.invalid"
     renewed = tmp_path / "new.toml"
     answer(
@@ -110,9 +110,9 @@ def test_two_members_without_address_or_relay_cannot_be_linked(tmp_path):
 
 def test_the_command_says_what_it_is_and_stops_cleanly(tmp_path, capsys):
     federation = Federation(tmp_path, members=2, topology="path")
-    [name] = names("tcp")
+    [name] = names("ws")
     through(federation, name)
-    place = name.removeprefix("tcp://")
+    place = name.removeprefix("ws://")
 
     def end_it() -> None:
         """Once it listens, and so knows what to do with a signal."""
@@ -126,7 +126,7 @@ def test_the_command_says_what_it_is_and_stops_cleanly(tmp_path, capsys):
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=end_it, daemon=True).start()
-    other = "tcp://other.example:443"
+    other = "ws://127.0.0.1:9"
     named = ("--name", name, "--name", other)
     assert main(["relay", "--listen", place, "--admit", str(federation.plan_file), *named, "--json"]) == 0
     said = capsys.readouterr()
@@ -153,7 +153,7 @@ def test_the_command_says_what_it_is_and_stops_cleanly(tmp_path, capsys):
 )
 def test_what_the_command_refuses(tmp_path, capsys, words, said):
     federation = Federation(tmp_path, members=2, topology="path")
-    through(federation, "tcp://127.0.0.1:1")
+    through(federation, "ws://127.0.0.1:1")
     assert main(["relay", "--admit", str(federation.plan_file), *words]) == 1
     assert said in " ".join(capsys.readouterr().err.split())
 
@@ -205,7 +205,7 @@ def test_check_and_status_say_that_a_relay_is_used(tmp_path, capsys):
 def test_a_forwarder_ends_with_its_member():
     """Also with one that was killed: its standard input ends then."""
     folder = tempfile.mkdtemp(prefix="hocket-")
-    relays = ("tcp://127.0.0.1:1",)
+    relays = ("ws://127.0.0.1:1",)
     orders = Orders(ASH, "0" * 64, relays, ("birch",), {"cedar": relays}, folder)
     forwarder = subprocess.Popen(
         [sys.executable, "-m", "hocket.links.relay.forwarder"],

@@ -80,8 +80,8 @@ def test_what_is_written_both_ways_arrives_as_it_was_and_then_the_end(authority,
         async def hear(connection: Connection) -> bytes:
             return await connection.read_exactly(sum(map(len, words)))
 
-        heard = await asyncio.gather(hear(one), hear(other), say(one), say(other))
-        assert heard[0] == heard[1] == b"".join(words)
+        received = await asyncio.gather(hear(one), hear(other), say(one), say(other))
+        assert received[0] == received[1] == b"".join(words)
         one.write_now(b"last")
         one.close()
         assert await all_of(other) == b"last"
@@ -112,9 +112,9 @@ def test_who_is_not_read_from_is_not_written_to_without_end(authority, tls):
             await asyncio.sleep(0.3)
         assert not saying.done()
         assert sum(map(len, one._backlog)) < 2 * PIECE
-        heard = 0
-        while heard <= written:  # what waited is under way again
-            heard += len(await other.read())
+        received = 0
+        while received <= before:  # what waited is under way again
+            received += len(await other.read())
         saying.cancel()
         other.abort()
         await asyncio.gather(saying, return_exceptions=True)
@@ -127,7 +127,7 @@ def test_who_is_not_read_from_is_not_written_to_without_end(authority, tls):
 def test_a_reader_that_is_cancelled_loses_nothing(authority, tls):
     async def talk() -> None:
         one, other = await ends(authority if tls else None)
-        heard = b""
+        received = b""
         for number in range(50):
             reading = asyncio.create_task(other.read())
             for _ in range(number % 5):
@@ -137,9 +137,9 @@ def test_a_reader_that_is_cancelled_loses_nothing(authority, tls):
                 await asyncio.sleep(0)
             reading.cancel()
             [piece] = await asyncio.gather(reading, return_exceptions=True)
-            heard += b"" if isinstance(piece, BaseException) else bytes(piece)
+            received += b"" if isinstance(piece, BaseException) else bytes(piece)
         one.close()
-        assert heard + await all_of(other) == bytes(range(50))
+        assert received + await all_of(other) == bytes(range(50))
         other.close()
 
     within_time(talk)

@@ -20,13 +20,13 @@ import numpy as np
 import pytest
 import trustme
 
-from hocket.federation.cards import Card
-from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_file import write_plan
+from hocket.federation.plan.cards import Card
+from hocket.federation.plan.plan import FederationPlan
+from hocket.federation.plan.plan_file import write_plan
 from hocket.files import toml_tables
 from hocket.links.identity import ANY_MEMBER, Identity
-from hocket.studies.rehearsal import rehearse
-from hocket.studies.study import parse_study
+from hocket.studies.simulate import simulate
+from hocket.studies.spec.study import parse_study
 
 from .capture import held, numbers, patterns, streams
 from .confession import confessed
@@ -184,25 +184,6 @@ def test_members_that_reach_nothing_but_a_relay(tmp_path, members, rounds, cut):
     assert hospitals.seen(federation.plan, *(end.x for end in ends)) == NOTHING
 
 
-@pytest.mark.slow
-def test_what_a_capture_at_a_relay_by_plain_tcp_holds(tmp_path):
-    """Calls name their two members, and nothing else is found: a forwarder lets nothing through but TLS."""
-    federation = Federation(tmp_path, members=2, topology="path", rounds=20, algorithm={"name": "dgd"})
-    with machines([*federation.names, "relay", "proxy"]) as lan:
-        hospitals = Hospitals(lan, tmp_path, federation.names)
-        try:
-            through(federation, f"tcp://{hospitals.address}:443")
-            for name in federation.names:
-                federation.consent(name, federation.plan)
-            hospitals.start_relay()
-            hospitals.finish(hospitals.start_members(), within=200)
-        finally:
-            hospitals.close()
-    seen = hospitals.seen(federation.plan, *(federation.ended(name).x for name in federation.names))
-    assert seen.pop("names") > 0
-    assert not any(seen.values())
-
-
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
     "members",
@@ -213,7 +194,7 @@ def test_a_study_by_members_that_reach_nothing_but_a_relay(tmp_path, members):
     """Each finds what the rehearsal over all rows finds, and the capture holds nothing of what was said."""
     names = NAMES[:members]
     identities = [Identity.create(name) for name in names]
-    expected = rehearse(parse_study(toml_tables(STUDY)), tables(names))
+    expected = simulate(parse_study(toml_tables(STUDY)), tables(names))
     with machines([*names, "relay", "proxy"]) as lan:
         hospitals = Hospitals(lan, tmp_path, names, {"STUDY_PAUSE": "0"})
         try:

@@ -19,7 +19,7 @@ import pytest
 import trustme
 
 from hocket.errors import LinkError
-from hocket.federation.relays import through_relays
+from hocket.federation.plan.relays import through_relays
 from hocket.links.channel import GrpcChannels, Neighbour
 from hocket.links.relay import crowd
 from hocket.links.relay.call import CHALLENGE_BYTES, Call, Role
@@ -27,9 +27,8 @@ from hocket.links.relay.connection import Connection
 from hocket.links.relay.crowd import LONGEST_TURN, PART, READ_AT_ALL, Crowd
 from hocket.links.relay.forwarder import Orders
 from hocket.links.relay.forwarding import Forwarding, RelayedChannels
-from hocket.links.relay.frames import PING, framed
 from hocket.links.relay.outbound import called
-from hocket.links.relay.pipes import CONTROLS, MAGIC
+from hocket.links.relay.pipe import CONTROLS
 from hocket.links.relay.server import Guest, Relay, RelayLimits
 from hocket.machine import LOOPBACK, UNIX
 
@@ -37,6 +36,7 @@ from .ends import ASH, BIRCH, CEDAR, end
 from .key_updates import send_key_updates
 from .strangers import UPGRADE
 from .test_relay_connection import sockets
+from .web_frames import Opcode, framed
 
 PATIENT = RelayLimits(greeting=3600.0)
 """Nobody is hung up on because time is over."""
@@ -51,7 +51,7 @@ def server_tls() -> ssl.SSLContext:
 @contextlib.asynccontextmanager
 async def patient_relay(tls: ssl.SSLContext | None = None, limits: RelayLimits = PATIENT):
     made = Relay(
-        frozenset(["tcp://relay:1"]),
+        frozenset(["ws://relay:1"]),
         lambda call: Guest(BIRCH.certificate_pem, 1),
         listen=(LOOPBACK, 0),
         tls=tls,
@@ -62,17 +62,18 @@ async def patient_relay(tls: ssl.SSLContext | None = None, limits: RelayLimits =
 
 
 async def answers_a_member(made: Relay) -> None:
-    pipe = await called(Call(f"tcp://{LOOPBACK}:{made.port}", Role.DIALS, "ab" * 32, "birch", "ash"), BIRCH)
+    pipe = await called(Call(f"ws://{LOOPBACK}:{made.port}", Role.DIALS, "ab" * 32, "birch", "ash"), BIRCH)
     pipe.close()
 
 
 ENDLESS = {
-    "pings": UPGRADE + framed(PING, b"", mask=True) * 10_000,
-    "a ping in many parts": UPGRADE + framed(PING, bytes(125), mask=True) * 1_000,
+    "pings": UPGRADE + framed(Opcode.PING, mask=True) * 10_000,
+    "long pings": UPGRADE + framed(Opcode.PING, bytes(125), mask=True) * 1_000,
+    "frames of nothing": UPGRADE + framed(Opcode.BINARY, mask=True) * 10_000,
     "a hello of TLS": b"\x16\x03\x01\x40\x00\x01\x00\xff\xff\x03\x03" + bytes(100_000),
     "a head of HTTP": b"GET / HTTP/1.1\r\n" + b"x: y\r\n" * 20_000,
     "garbage": os.urandom(100_000),
-    "a call": MAGIC + b"\x10\x00" + bytes(100_000),
+    "a call": UPGRADE + framed(Opcode.BINARY, bytes(100_000), mask=True),
 }
 
 
@@ -80,14 +81,14 @@ ENDLESS = {
 def test_a_stranger_who_never_stops_is_hung_up_on(what):
     async def scene() -> None:
         async with patient_relay(server_tls()) as made:
-            made.names = frozenset([f"tcp://{LOOPBACK}:{made.port}"])
+            made.names = frozenset([f"ws://{LOOPBACK}:{made.port}"])
             reader, writer = await asyncio.open_connection(LOOPBACK, made.port)
             writer.write(ENDLESS[what])
-            heard = b""
+            received = b""
             with contextlib.suppress(ConnectionResetError):
                 while more := await reader.read(1 << 16):
-                    heard += more
-            assert heard.count(b"\x8a\x00") <= CONTROLS
+                    received += more
+            assert received.count(b"\x8a\x00") <= CONTROLS
             writer.close()
             await answers_a_member(made)
             assert not made._unknown
@@ -98,7 +99,7 @@ def test_a_stranger_who_never_stops_is_hung_up_on(what):
 def test_a_stranger_who_sends_key_updates_is_hung_up_on():
     async def scene() -> None:
         async with patient_relay(server_tls()) as made:
-            made.names = frozenset([f"tcp://{LOOPBACK}:{made.port}"])
+            made.names = frozenset([f"ws://{LOOPBACK}:{made.port}"])
             with socket.create_connection((LOOPBACK, made.port)) as stranger:
                 sending = asyncio.create_task(asyncio.to_thread(send_key_updates, stranger, 10**6))
                 await answers_a_member(made)
@@ -267,7 +268,8 @@ def test_strangers_from_one_address_take_no_place_of_others():
                 await asyncio.wait(
                     [one for one in hung_up if not one.done()], return_when=asyncio.FIRST_COMPLETED
                 )
-            writer.write(MAGIC)  # slow, and there before all of them
+            writer.write(UPGRADE)  # slow, and there before all of them
+            await reader.readuntil(b"\r\n\r\n")
             assert len(await reader.readexactly(2 + CHALLENGE_BYTES)) == 2 + CHALLENGE_BYTES
             for one in hung_up:
                 one.cancel()
@@ -302,7 +304,7 @@ def doors(process: psutil.Process) -> set[object]:
 
 
 def test_other_users_of_the_machine_can_connect_to_neither_member_nor_forwarder():
-    dead = (f"tcp://{LOOPBACK}:1",)
+    dead = (f"ws://{LOOPBACK}:1",)
     orders = Orders(ASH, "ab" * 32, dead, ("birch",), {"cedar": dead})
 
     async def opening(listen: str | None, elsewhere: Mapping[str, str]) -> GrpcChannels:

@@ -18,12 +18,13 @@ from hocket.cli.peer import cards as cards_module
 from hocket.cli.peer import peer
 from hocket.cli.peer.common import MemberOptions, member_of, open_identity
 from hocket.errors import BadConfig, BadIdentity, BadPlan
-from hocket.federation.cards import Card, read_card
-from hocket.federation.engine.peer import Finished, Played
-from hocket.federation.home import Home
-from hocket.federation.participation import take_part
-from hocket.federation.plan_file import read_plan, write_plan
-from hocket.federation.presence import Presence
+from hocket.federation.membership.session import Session
+from hocket.federation.plan.cards import Card, read_card
+from hocket.federation.plan.plan_file import read_plan, write_plan
+from hocket.federation.runtime.participation import take_part
+from hocket.federation.runtime.peer import Finished, Played
+from hocket.federation.state.accounts import RecordedRun
+from hocket.federation.state.home import Home
 from hocket.links.identity import Identity, is_under_passphrase
 
 from .federation_case import Federation, play
@@ -39,7 +40,7 @@ def renew(federation: Federation, name: str) -> None:
 async def stopped_in_round(federation: Federation, k: int) -> None:
     """Everybody plays until somebody has finished a round, and stops there."""
 
-    def watch(played: Played, presence: Presence) -> None:
+    def watch(played: Played, session: Session) -> None:
         if played.k == k:
             for task in running:
                 task.cancel()
@@ -138,9 +139,8 @@ def test_nothing_is_asked_of_a_member_who_was_dropped(tmp_path):
     with pytest.raises(BadPlan, match="lacks the signature of elm"):
         federation.member("ash").check()
     for name in survivors:
-        folder = federation.member(name).folder
-        folder.make()
-        folder.write_status({"dropped": ["elm"]})
+        accounts, run = federation.home(name).accounts, federation.plan.run_hash.hex()
+        accounts.begin("targets", RecordedRun("r", run, "rss-nb", left={"elm": 3}))
         federation.member(name).check()
 
 
@@ -279,11 +279,11 @@ def test_a_renewed_card_says_where_its_member_is_found(tmp_path, monkeypatch):
         "--relay",
         "relay.example:443",
         "--relay",
-        "tcp://b.example:1",
+        "b.example:1",
         "--home",
         "elm",
     )
-    assert ask("renew", "--home", "elm")["relays"] == ["relay.example:443", "tcp://b.example:1"]
+    assert ask("renew", "--home", "elm")["relays"] == ["relay.example:443", "b.example:1"]
     Identity.create("fir").save(Home(Path("fir")).identity)  # without a card beside its keys
     with pytest.raises(BadConfig, match=r"nothing in .* says where others find fir; add --address"):
         ask("renew", "--home", "fir")

@@ -13,21 +13,21 @@ from typing import Any
 import pytest
 
 from hocket.errors import BadInput, RunStopped, UnsafeRemainder
-from hocket.federation.engine.peer import Played
-from hocket.federation.member import Member
-from hocket.federation.participation import take_part
-from hocket.federation.plan_file import write_plan
-from hocket.federation.plan_verdict import judge_plan
-from hocket.federation.presence import Presence
-from hocket.federation.remainder import judge_survivors
-from hocket.federation.restart import remaining_plan
-from hocket.federation.result_files import check_files
-from hocket.federation.study_seal import SIGNATURES, check_results, check_signatures
+from hocket.federation.audit.study_audit import judge_plan
+from hocket.federation.audit.survivors import judge_survivors
+from hocket.federation.membership.restart import remaining_plan
+from hocket.federation.membership.session import Session
+from hocket.federation.plan.plan_file import write_plan
+from hocket.federation.runtime.member import Member
+from hocket.federation.runtime.participation import take_part
+from hocket.federation.runtime.peer import Played
+from hocket.federation.verification.result_files import check_files
+from hocket.federation.verification.study_signatures import SIGNATURES, check_results, check_signatures
 from hocket.files import toml_tables
 from hocket.links.identity import Identity
 from hocket.machine import held_ports
-from hocket.studies.rehearsal import rehearse
-from hocket.studies.study import parse_study
+from hocket.studies.simulate import simulate
+from hocket.studies.spec.study import parse_study
 
 from .federation_case import free_ports
 from .study_case import NAMES, STUDY, planned, tables
@@ -55,7 +55,7 @@ async def left_in_round(some: list[Member], leaver: str, k: int) -> list[Any]:
     """All take part; in round k one is gone, and the others' operators drop it."""
     gone = asyncio.Event()
 
-    def watch(played: Played, presence: Presence) -> None:
+    def watch(played: Played, session: Session) -> None:
         if played.k == k:
             gone.set()
 
@@ -77,7 +77,7 @@ def found_by(member: Member) -> dict[str, Any]:
 
 
 def expected_of(names: tuple[str, ...]) -> dict[str, Any]:
-    pooled = rehearse(parse_study(toml_tables(STUDY)), {name: tables()[name] for name in names})
+    pooled = simulate(parse_study(toml_tables(STUDY)), {name: tables()[name] for name in names})
     return {**json.loads(json.dumps(pooled.data)), "rows_by_member": 0}
 
 
@@ -96,7 +96,7 @@ def test_those_who_stay_come_to_their_own_pooled_fit(tmp_path, identities, k):
         assert "begun anew" in events(member)
         signatures = json.loads((member.folder.path / SIGNATURES).read_text())
         assert signatures["left"] == [LEAVER]
-        assert check_signatures(member.plan, signatures) == (sorted(STAY), [])
+        assert [*check_signatures(member.plan, signatures)[0]] == sorted(STAY)
         assert check_results(member.plan, member.folder.path, [LEAVER]) == sorted(STAY)
         with pytest.raises(BadInput, match="names other members who left"):
             check_results(member.plan, member.folder.path)
@@ -117,8 +117,8 @@ def test_two_who_leave_one_after_the_other(tmp_path):
     async def leaves(member: Member, before: int) -> None:
         gone = asyncio.Event()
 
-        def watch(played: Played, presence: Presence) -> None:
-            if played.k == 2 and len(presence.gone) == before:
+        def watch(played: Played, session: Session) -> None:
+            if played.k == 2 and len(session.gone) == before:
                 gone.set()
 
         running = asyncio.create_task(take_part(member, watch=watch))
@@ -138,7 +138,7 @@ def test_two_who_leave_one_after_the_other(tmp_path):
         some += members(tmp_path, planned(five, ports, on_drop="restart"), five)
         asyncio.run(everybody())
     dealt = tables(names)
-    pooled = rehearse(parse_study(toml_tables(STUDY)), {name: dealt[name] for name in names[:3]})
+    pooled = simulate(parse_study(toml_tables(STUDY)), {name: dealt[name] for name in names[:3]})
     expected = {**json.loads(json.dumps(pooled.data)), "rows_by_member": 0}
     assert all(found_by(member) == expected for member in some[:3])
     assert events(some[0]).count("begun anew") == 2

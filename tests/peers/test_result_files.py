@@ -15,17 +15,17 @@ import pytest
 
 from hocket.cli.peer import peer
 from hocket.errors import BadConfig, BadInput, BadPlan
-from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_file import write_plan
-from hocket.federation.result_files import FILE, _message, sign_files
-from hocket.federation.result_files import PURPOSE as OF_FILES
-from hocket.federation.run_folder import MOST_GIVEN
-from hocket.federation.study_seal import SIGNATURES
-from hocket.federation.verification import FILE as TRANSCRIPT
-from hocket.federation.verification import PURPOSE, read_transcript
+from hocket.federation.plan.plan import FederationPlan
+from hocket.federation.plan.plan_file import write_plan
+from hocket.federation.state.run_folder import MOST_GIVEN
+from hocket.federation.verification.result_files import FILE, _message, sign_files
+from hocket.federation.verification.result_files import PURPOSE as OF_FILES
+from hocket.federation.verification.study_signatures import SIGNATURES
+from hocket.federation.verification.verify import FILE as TRANSCRIPT
+from hocket.federation.verification.verify import PURPOSE, read_transcript
 from hocket.links.identity import Identity
 from hocket.machine import held_ports
-from hocket.studies.results import COEFFICIENTS, PAGE, RESULTS
+from hocket.studies.results.results import COEFFICIENTS, PAGE, RESULTS
 
 from .federation_case import Federation, play
 from .study_case import NAMES, planned

@@ -132,7 +132,7 @@ def test_a_word_that_was_lost_is_said_again_after_a_restart(tmp_path):
 
     def carry(sender: str, receiver: str, message: bytes) -> None:
         frame = opened(message)
-        is_it = (sender, receiver, frame.kind, frame.round) == ("birch", "ash", Kind.WORD, 8)
+        is_it = (sender, receiver, frame.kind, frame.round) == ("birch", "ash", Kind.MESSAGE, 8)
         if is_it and not lost:
             lost.append(message)
         else:

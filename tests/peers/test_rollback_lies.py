@@ -11,8 +11,8 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from hocket.federation.rollback import FORM
-from hocket.links.events import Event, Heard
+from hocket.federation.runtime.rollback import FORM
+from hocket.links.events import Event, Received
 from hocket.links.handshake import FromSystem
 from hocket.links.records import digest_of
 from hocket.links.wire import Kind, pack
@@ -31,7 +31,7 @@ class Lies(Exploits):
 
     async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
         frame = opened(message)
-        if frame.kind is Kind.MARK and to == VICTIM and ("heard", LAST - 1) in hand.memory:
+        if frame.kind is Kind.RECORD and to == VICTIM and ("heard", LAST - 1) in hand.memory:
             *mine, round_, _, _ = FORM.unpack(bytes(frame.parts[0]))
             if round_ >= LAST:
                 less = FORM.pack(*mine, LAST - 1, 0, hand.memory["heard", LAST - 1])
@@ -39,9 +39,9 @@ class Lies(Exploits):
         return await super().says(hand, to, message)
 
     async def hears(self, hand: Hand, event: Event) -> Event | None:
-        if isinstance(event, Heard) and event.neighbour == VICTIM:
+        if isinstance(event, Received) and event.neighbour == VICTIM:
             frame = opened(event.message)
-            if frame.kind is Kind.WORD:
+            if frame.kind is Kind.MESSAGE:
                 hand.memory.setdefault(("heard", frame.round), digest_of(event.message))
         return await super().hears(hand, event)
 
@@ -51,7 +51,7 @@ class Early(Lies):
 
     async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
         frame = opened(message)
-        if frame.kind is not Kind.WORD or to != VICTIM or frame.round not in (LAST - 1, LAST):
+        if frame.kind is not Kind.MESSAGE or to != VICTIM or frame.round not in (LAST - 1, LAST):
             return await super().says(hand, to, message)
         if frame.round == LAST or (VICTIM, LAST - 1) in hand.memory:
             return []
@@ -61,11 +61,11 @@ class Early(Lies):
 
     async def hears(self, hand: Hand, event: Event) -> Event | None:
         event_ = await super().hears(hand, event)
-        from_victim = isinstance(event_, Heard) and event_.neighbour == VICTIM
+        from_victim = isinstance(event_, Received) and event_.neighbour == VICTIM
         return None if self.again and from_victim else event_
 
-    async def _answer(self, hand: Hand, heard: Any) -> None:
-        if heard.kind is Kind.WORD and heard.round == LAST - 1:
+    async def _answer(self, hand: Hand, received: Any) -> None:
+        if received.kind is Kind.MESSAGE and received.round == LAST - 1:
             mine = hand.memory[VICTIM, LAST - 1]
             other = mine._replace(parts=[np.array(mine.parts[0]) + 0.25])
             await hand.channels.send(VICTIM, pack(other))
@@ -92,7 +92,7 @@ def words_said_twice(folder: Path, script: type[Exploits], *, disk: bool, cut: b
 
     def carry(sender: str, receiver: str, message: bytes) -> None:
         frame = opened(message)
-        last = sender == VICTIM and frame.kind is Kind.WORD and frame.round == LAST and not victim.restarts
+        last = sender == VICTIM and frame.kind is Kind.MESSAGE and frame.round == LAST and not victim.restarts
         if not (cut and last and receiver in ("birch", "cedar")):
             usual(sender, receiver, message)
 

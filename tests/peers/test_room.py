@@ -12,7 +12,7 @@ import pytest
 
 from hocket.errors import LinkError
 from hocket.links.channel import METHOD
-from hocket.links.events import Heard, Joined
+from hocket.links.events import Joined, Received
 from hocket.links.line import MOST_MESSAGES, SMALL_BYTES, WORDS, Room
 from hocket.links.server import LinkLimits
 from hocket.links.tls import grpc
@@ -84,7 +84,7 @@ def test_a_slow_reader_slows_the_sender_and_loses_nothing(address):
 
         async def read() -> list[int]:
             await asyncio.sleep(0.5)
-            return [(await first_of(birch, Heard)).message[0] for _ in range(100)]
+            return [(await first_of(birch, Received)).message[0] for _ in range(100)]
 
         reading = asyncio.create_task(read())
         for number in range(100):
@@ -115,7 +115,7 @@ def test_what_nobody_reads_here_is_not_taken_in_without_end(address):
             assert ash.lines["birch"].unread.bytes <= WORDS * len(WORD) + SMALL_BYTES
             assert sent <= WORDS * len(WORD) + SMALL_BYTES + IN_FLIGHT
             for _ in range(MANY):  # nothing was lost: it was only not taken in yet
-                assert (await first_of(ash, Heard)).message == WORD
+                assert (await first_of(ash, Received)).message == WORD
             await speaking
             birch.cancel()
         await ash.close()

@@ -14,13 +14,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from hocket.errors import BadInput, BadPlan, JournalError, LinkError
-from hocket.federation.engine.peer import Finished
-from hocket.federation.member import Member
-from hocket.federation.metrics import Metrics
-from hocket.federation.participation import take_part
-from hocket.federation.plan_file import write_plan
-from hocket.federation.task import GradientTask
-from hocket.federation.votes import check_leaver
+from hocket.federation.membership.votes import check_leaver
+from hocket.federation.monitoring.metrics import Metrics
+from hocket.federation.plan.plan_file import write_plan
+from hocket.federation.runtime.member import Member
+from hocket.federation.runtime.participation import take_part
+from hocket.federation.runtime.peer import Finished
+from hocket.federation.workloads.task import GradientTask
 from hocket.problems.sets import Box
 
 from .federation_case import Federation, free_ports, play
@@ -70,15 +70,15 @@ def test_a_member_behind_a_router_dials_all_its_links(tmp_path):
 def test_traffic_of_rss_nb_equals_that_of_dgd(tmp_path):
     """Noise never travels: a handshake at the beginning is all that it costs."""
 
-    def bytes_said(name: str, algorithm: dict[str, Any]) -> int:
+    def bytes_sent(name: str, algorithm: dict[str, Any]) -> int:
         (tmp_path / name).mkdir()
         federation = Federation(tmp_path / name, rounds=100, algorithm=algorithm)
         play(federation.member(one) for one in federation.names)
         lines = federation.member("ash").folder.metrics.read_text().splitlines()
-        return json.loads(lines[-1])["bytes_said"]
+        return json.loads(lines[-1])["bytes_sent"]
 
-    plain = bytes_said("dgd", {"name": "dgd"})
-    noisy = bytes_said("rss-nb", {"name": "rss-nb", "delta": 1.0})
+    plain = bytes_sent("dgd", {"name": "dgd"})
+    noisy = bytes_sent("rss-nb", {"name": "rss-nb", "delta": 1.0})
     handshake = 2 * 500  # two neighbours: nonce, key with its signature, ready
     assert plain <= noisy <= 1.02 * plain + handshake
 
@@ -254,7 +254,7 @@ def test_a_neighbour_that_deviates_pauses_the_run_and_loses_nothing(tmp_path):
 
 @pytest.mark.parametrize(
     "algorithm",
-    [{"name": "rss-nb", "delta": 1.0, "anchor": 0.5}, {"name": "rss-lb", "delta": 1.0}],
+    [{"name": "rss-nb", "delta": 1.0, "persistent": 0.5}, {"name": "rss-lb", "delta": 1.0}],
     ids=["nb", "lb"],
 )
 def test_a_crash_after_somebody_left_says_the_same_words(tmp_path, algorithm):

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from hocket.federation.engine.shares import ChainStreams, RoundNoise
-from hocket.federation.task import GradientTask, LocalSteps
-from hocket.federation.verification import verify_run
+from hocket.federation.runtime.noise_shares import ChainStreams, RoundNoise
+from hocket.federation.verification.verify import verify_run
+from hocket.federation.workloads.task import GradientTask, LocalSteps
 from hocket.links.handshake import FromSystem, SeedEscrow
 from hocket.problems.sets import Everywhere
 

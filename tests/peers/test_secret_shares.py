@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hocket as hk
-from hocket.federation.engine.shares import directed, shares
+from hocket.federation.runtime.noise_shares import directed, shares
 from hocket.links.noise_keys import PIECE, Source
 from hocket.networks.neighbour_tables import tabulate
 from hocket.noise.draws import Pair, When
@@ -20,10 +20,10 @@ NETWORKS = {
 }
 
 
-@pytest.mark.parametrize("anchor", [0.0, 0.5], ids=["fresh", "anchored"])
+@pytest.mark.parametrize("persistent", [0.0, 0.5], ids=["fresh", "anchored"])
 @pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS.keys())
-def test_shares_are_dealt_as_in_the_simulator(network, anchor, tmp_path):
-    company = Company(PROBLEM, network, hk.RssNb(delta=1.0, anchor=anchor), tmp_path, rounds=4)
+def test_shares_are_dealt_as_in_the_simulator(network, persistent, tmp_path):
+    company = Company(PROBLEM, network, hk.RssNb(delta=1.0, persistent=persistent), tmp_path, rounds=4)
     roles = [company.role(j) for j in range(5)]
     streams = [company._streams(role) for role in roles]
     for k in range(1, 5):

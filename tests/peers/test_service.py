@@ -21,11 +21,11 @@ from hocket.cli.app import INTERRUPTED
 from hocket.cli.app import MISUSED as EXIT_MISUSED
 from hocket.cli.peer.common import open_identity
 from hocket.errors import BadConfig, BadPlan
-from hocket.federation.cards import Card
-from hocket.federation.expiry import expiring, refuse_expiring
-from hocket.federation.home import Home
-from hocket.federation.plan_file import write_plan
-from hocket.federation.service_unit import EXPOSED, MISUSED, STOPPED, Service
+from hocket.federation.monitoring.expiry import expiring, refuse_expiring
+from hocket.federation.monitoring.service_unit import EXPOSED, MISUSED, STOPPED, Service
+from hocket.federation.plan.cards import Card
+from hocket.federation.plan.plan_file import write_plan
+from hocket.federation.state.home import Home
 from hocket.links.identity import Identity
 from tests.peers.federation_case import Federation
 from tests.peers.plans import CARDS, IDENTITIES, drawn
@@ -225,9 +225,9 @@ def test_plan_names_them_and_refuses_them_where_a_run_takes_longer(tmp_path, mon
     words += [
         "--algorithm",
         "rss-nb",
-        "--delta",
+        "--noise-bound",
         "10",
-        "--anchor",
+        "--persistent",
         "0.5",
         "--task",
         "digits",

@@ -13,18 +13,17 @@ import pytest
 from hocket.cli import main
 from hocket.errors import JournalError, UnsafePlan
 from hocket.federation import GradientTask, JaxTask, LeastSquaresTask
-from hocket.federation.certificate_check import check_certificate
-from hocket.federation.consent import check_consent, keep_consent
-from hocket.federation.data_digest import salted_digest
-from hocket.federation.earlier_runs import EarlierRun, earlier_runs
-from hocket.federation.home import Home
-from hocket.federation.ledger import Ledger, Served
-from hocket.federation.plan_audit import audit_plan
-from hocket.federation.plan_certificate import certificate_of_plan
-from hocket.federation.plan_file import plan_text
-from hocket.federation.row_digests import MOST, keep_rows, kept_rows, row_digests, shared_with
-from hocket.federation.run_folder import RunFolder
-from hocket.federation.served_plan import record_of
+from hocket.federation.audit.certificate_check import check_certificate
+from hocket.federation.audit.plan_audit import audit_plan
+from hocket.federation.audit.plan_certificate import certificate_of_plan
+from hocket.federation.plan.plan_file import plan_text
+from hocket.federation.state.accounts import MOST, RecordedRun
+from hocket.federation.state.consent import check_consent, keep_consent
+from hocket.federation.state.digests import row_digests, salted_digest, shared_with
+from hocket.federation.state.earlier_runs import EarlierRun, earlier_runs
+from hocket.federation.state.home import Home
+from hocket.federation.state.run_folder import RunFolder
+from hocket.federation.state.served_plan import record_of
 from tests.peers.plans import IDENTITIES
 from tests.peers.test_certified_plans import MEMBER, drawn
 
@@ -38,15 +37,15 @@ def renamed(plan, name: str):
 
 
 def begun(home: Home, plan, task) -> None:
-    served = Served(
+    served = RecordedRun(
         plan.run_hash.hex()[:8],
         plan.run_hash.hex(),
         plan.algorithm_section.name,
         salted_digest(home, task),
         record_of(plan),
     )
-    Ledger(home.ledger(plan.task.dataset)).begin(served)
-    keep_rows(home, plan.task.dataset, row_digests(home, task))
+    home.accounts.begin(plan.task.dataset, served)
+    home.accounts.keep_rows(plan.task.dataset, row_digests(home, task))
 
 
 def before(home: Home, plan, task) -> tuple[EarlierRun, ...]:
@@ -104,7 +103,6 @@ def test_one_changed_row_hides_nothing_of_the_others(tmp_path):
     said = audit_plan(FRESH, earlier=[one], unsafe=True)
     assert any("49 of 50 rows are also in the data trial-7-again" in line for line in said.words)
     assert said.to_json()["earlier"] == [OTHER.run_hash.hex()]
-    assert EarlierRun.read(one.to_json()).shared == one.shared
 
 
 def test_what_was_found_after_signing_is_refused(tmp_path):
@@ -112,12 +110,12 @@ def test_what_was_found_after_signing_is_refused(tmp_path):
     folder = RunFolder(home.run(FRESH.run_hash))
     keep_consent(FRESH, folder, audit_plan(FRESH, unsafe=True))
     known = {"data": salted_digest(home, TASK), "rows": row_digests(home, TASK)}
-    check_consent(FRESH, home, folder, (), **known)
+    check_consent(FRESH, home, folder, **known)
     begun(home, OTHER, TASK)
     with pytest.raises(
         UnsafePlan, match="have served 1 run as trial-7-again, which this member did not know"
     ):
-        check_consent(FRESH, home, folder, (), **known)
+        check_consent(FRESH, home, folder, **known)
 
 
 def test_rows_are_the_same_in_any_task_and_type(tmp_path):
@@ -160,13 +158,14 @@ def test_a_longer_text_in_one_row_changes_no_other_row(tmp_path):
 
 def test_rows_are_kept_for_their_owner_alone(tmp_path):
     home = Home(tmp_path)
-    keep_rows(home, "trial-7", row_digests(home, TASK))
-    keep_rows(home, "trial-7", np.array([3], dtype=np.uint64))
-    assert home.rows("trial-7").stat().st_mode & 0o777 == 0o600
-    assert len(kept_rows(home.rows("trial-7"))) == len(ROWS) + 1
-    home.rows("trial-7").write_bytes(b"12345")
-    with pytest.raises(JournalError, match="is damaged: it ends within a digest"):
-        kept_rows(home.rows("trial-7"))
+    home.accounts.keep_rows("trial-7", row_digests(home, TASK))
+    home.accounts.keep_rows("trial-7", np.array([3], dtype=np.uint64))
+    assert home.accounts.path.stat().st_mode & 0o777 == 0o600
+    assert len(home.accounts.rows("trial-7")) == len(ROWS) + 1
+    with home.accounts.writing() as write:
+        write.execute("UPDATE rows SET digests = ?", (b"12345",))
+    with pytest.raises(JournalError, match=r"is damaged .*end within a digest"):
+        home.accounts.rows("trial-7")
 
 
 def test_of_large_tables_samples_are_compared(tmp_path):
@@ -174,7 +173,7 @@ def test_of_large_tables_samples_are_compared(tmp_path):
     home, rng = Home(tmp_path), np.random.default_rng(0)
     every = np.unique(rng.integers(0, 2**63, size=3 * MOST, dtype=np.uint64))
     one, other = np.sort(every[rng.permutation(len(every))[: 2 * MOST]]), every
-    keep_rows(home, "large", other[:MOST])
+    home.accounts.keep_rows("large", other[:MOST])
     found = shared_with(home, "large", one[:MOST])
     assert found.shared == found.of  # all of one are in the other
     assert 0.5 * MOST < found.of <= MOST
@@ -205,7 +204,7 @@ def test_signing_says_what_is_and_what_is_not_noticed(tmp_path: Path, monkeypatc
     )
     assert main(sign) == 0
     blind = capsys.readouterr().out
-    assert "Whether trial-9 shares rows with these cannot be told" in blind
+    assert "Whether trial-9 shares rows with these cannot be known" in blind
     assert "Rows are compared if tasks give them (data=) and you sign with --task." in blind
     begun(home, renamed(drawn(run={"id": 16 * "2"}), "trial-8"), TASK)
     assert main([*sign, "--task", "mine.py:task"]) == 0

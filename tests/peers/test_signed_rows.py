@@ -13,16 +13,16 @@ import pytest
 from hocket.cli import main
 from hocket.errors import JournalError, UnsafePlan
 from hocket.federation import GradientTask, LeastSquaresTask
-from hocket.federation.home import Home
-from hocket.federation.participation import take_part
-from hocket.federation.plan_file import write_plan
-from hocket.federation.run_folder import RunFolder
-from hocket.federation.signed_rows import FILE, SignedRows, check_signed_rows, rows_to_sign
-from hocket.federation.study_task import StudyTask
+from hocket.federation.plan.plan_file import write_plan
+from hocket.federation.runtime.participation import take_part
+from hocket.federation.state.home import Home
+from hocket.federation.state.run_folder import RunFolder
+from hocket.federation.state.signed_rows import FILE, SignedRows, check_signed_rows, rows_to_sign
+from hocket.federation.workloads.study import StudyTask
 from hocket.files import toml_tables
 from hocket.links.identity import Identity
-from hocket.studies.study import parse_study
-from hocket.studies.table import Table
+from hocket.studies.data.table import Table
+from hocket.studies.spec.study import parse_study
 
 from .federation_case import free_ports
 from .study_case import NAMES, STUDY, planned, tables
@@ -115,8 +115,8 @@ def test_what_is_kept_tells_nobody_what_rows_hold(signed, tmp_path):
 
 
 def test_another_secret_and_a_damaged_file_are_named(signed, tmp_path):
-    signed.digest_key.unlink()
-    with pytest.raises(UnsafePlan, match=r"digest\.key in its home, is another one now"):
+    signed.accounts.path.unlink()
+    with pytest.raises(UnsafePlan, match=r"in accounts\.db of its home, is another one now"):
         check_signed_rows(signed, task(TABLE), tmp_path)
     (tmp_path / FILE).write_bytes(b"PK\x03\x04")
     with pytest.raises(JournalError, match=r"signed-rows\.npz is damaged"):
@@ -193,7 +193,7 @@ def test_a_signature_without_a_table_says_that_it_binds_none(tmp_path, identitie
 
 
 def test_a_run_refuses_before_anything_is_remembered(tmp_path, identities):
-    from hocket.studies.releases import Releases
+    from hocket.studies.disclosure.releases import Releases
 
     ash = members(tmp_path, planned(identities, free_ports(len(NAMES))), identities)[0]
     rows_to_sign(ash.home, ash.task).save(ash.folder.path)
@@ -201,4 +201,4 @@ def test_a_run_refuses_before_anything_is_remembered(tmp_path, identities):
     other = replace(ash, task=StudyTask(parse_study(toml_tables(STUDY)), Table.of(short, "ash"), "ash"))
     with pytest.raises(UnsafePlan, match="1 row removed"):
         asyncio.run(take_part(other))
-    assert Releases(ash.home.folder).all == []
+    assert Releases(ash.home.accounts).all == []

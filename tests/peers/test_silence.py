@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from hocket.cli.peer.complaints import EVERY, Complaints
-from hocket.federation.reachability import PATIENCE
+from hocket.cli.peer.common import EVERY, WaitingNotes
+from hocket.federation.monitoring.reachability import PATIENCE
 from hocket.links.channel import _in_words
 from hocket.links.line import Neighbour
 
@@ -28,12 +28,14 @@ class Waiting:
     def __init__(self) -> None:
         self.now, self.why = 0.0, dict[str, str]()
         self.said = list[tuple[float, str]]()
-        self.complaints = Complaints(lambda line: self.said.append((self.now, line)), clock=lambda: self.now)
+        self.complaints = WaitingNotes(
+            lambda line: self.said.append((self.now, line)), clock=lambda: self.now
+        )
 
     def pass_by(self, seconds: int, tick: float = 1.0) -> None:
         for _ in range(seconds):
-            presence: Any = SimpleNamespace(waiting_for=lambda: self.why, waiting_seconds=self.now)
-            self.complaints.look(presence)
+            session: Any = SimpleNamespace(waiting_for=lambda: self.why, waiting_seconds=self.now)
+            self.complaints.look(session)
             self.now += tick
 
 
@@ -99,20 +101,14 @@ def running(federation: Federation, name: str, *how: str) -> Iterator[subprocess
         process.communicate()
 
 
-def test_nobody_there(tmp_path):
-    federation = Federation(tmp_path, members=2, topology="path")
-    with running(federation, "ash") as ash:
-        line = _stderr_until(ash, "Waiting for birch")
-    assert f"nobody listens at {federation.plan.card('birch').address} (connection refused)" in line
-
-
 def test_a_check_says_so_while_it_waits(tmp_path):
     federation = Federation(tmp_path, members=3, topology="path")
     with running(federation, "birch", "check") as birch:
         lines = [_stderr_until(birch, f"Waiting for {name} for") for name in ("ash", "cedar")]
         assert birch.poll() is None
     assert "has not dialled this member yet" in lines[0]
-    assert f"nobody listens at {federation.plan.card('cedar').address}" in lines[1]
+    assert str(federation.plan.card("birch").address) in lines[0]
+    assert f"nobody listens at {federation.plan.card('cedar').address} (connection refused)" in lines[1]
 
 
 @pytest.mark.parametrize("command", ["run", "check"])
@@ -124,9 +120,9 @@ def test_something_is_said_before_libraries_are_loaded(tmp_path, command):
     assert done.stderr.startswith("Reading plan.toml\n")
 
 
-def test_something_else_at_a_neighbour_s_address(tmp_path):
-    federation = Federation(tmp_path, members=2, topology="path")
-    host, _, port = str(federation.plan.card("birch").address).rpartition(":")
+def test_a_run_says_who_is_not_there_and_where_something_else_is(tmp_path):
+    federation = Federation(tmp_path, members=3, topology="complete")
+    host, _, port = str(federation.plan.card("cedar").address).rpartition(":")
     with socket.create_server((host, int(port)), reuse_port=True) as server:
 
         def serve() -> None:
@@ -141,17 +137,10 @@ def test_something_else_at_a_neighbour_s_address(tmp_path):
 
         threading.Thread(target=serve, daemon=True).start()
         with running(federation, "ash") as ash:
-            line = _stderr_until(ash, "Waiting for birch")
+            lines = [_stderr_until(ash, f"Waiting for {name} for") for name in ("birch", "cedar")]
         server.shutdown(socket.SHUT_RDWR)
-    assert "does not speak TLS: another program listens there" in line
-
-
-def test_a_neighbour_that_is_to_dial(tmp_path):
-    federation = Federation(tmp_path, members=2, topology="path")
-    with running(federation, "birch") as birch:
-        line = _stderr_until(birch, "Waiting for ash")
-    assert "has not dialled this member yet" in line
-    assert str(federation.plan.card("birch").address) in line
+    assert f"nobody listens at {federation.plan.card('birch').address} (connection refused)" in lines[0]
+    assert "does not speak TLS: another program listens there" in lines[1]
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ import pytest
 
 from hocket.cli.peer import peer
 from hocket.errors import BadConfig
-from hocket.federation.participation import take_part
-from hocket.federation.run_folder import RunFolder, words_in, write_json
+from hocket.federation.runtime.participation import take_part
+from hocket.federation.state.run_folder import Consent, RunFolder, words_in, write_json
 from hocket.links.database import Lock, held
 
 from .federation_case import Federation
@@ -150,12 +150,26 @@ def test_what_is_not_finite_is_told_to_programs_too(federation: Federation, fold
 def test_consent_is_read_back_or_missing(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     assert folder.consent is None
-    for found in ({"runs": 2}, {"hash": "ab"}, {"hash": 1, "runs": 2}, {"hash": "ab", "runs": True}):
+    whole = {"hash": "ab", "runs": 2, "earlier": ["cd"], "least": 0.5}
+    wrong = [
+        {**whole, "hash": 1},
+        {**whole, "runs": True},
+        {**whole, "earlier": "cd"},
+        {**whole, "least": "0.5"},
+    ]
+    for found in ({"runs": 2}, {"hash": "ab"}, *wrong):
         write_json(folder.audit, found)
         assert folder.consent is None
-    write_json(folder.audit, {"hash": "ab", "runs": 2, "safe": True})
-    assert folder.consent == ("ab", 2)
+    write_json(folder.audit, {**whole, "safe": True})
+    assert folder.consent == Consent(**whole)
     folder.audit.write_text("{")
     assert folder.consent is None
     os.remove(folder.audit)
     assert folder.consent is None
+
+
+def test_the_status_costs_no_wait_for_the_disk(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is written every second, beside the rounds, and nothing rests on it."""
+    monkeypatch.setattr(os, "fsync", pytest.fail)
+    folder.write_status(STATUS)
+    assert folder.status()["round"] == STATUS["round"]

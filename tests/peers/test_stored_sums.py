@@ -14,12 +14,12 @@ import hocket as hk
 from hocket.algorithm import Setting
 from hocket.errors import BadInput, JournalError
 from hocket.federation import GradientTask, LeastSquaresTask
-from hocket.federation.engine.role import Role
-from hocket.federation.engine.shares import ChainStreams, shares
-from hocket.federation.engine.stored import StoredTask, dealt, formed
-from hocket.federation.participation import take_part
-from hocket.federation.task import LocalSteps, known_seeds
-from hocket.federation.task_class import check_objectives
+from hocket.federation.runtime.noise_shares import ChainStreams, shares
+from hocket.federation.runtime.participation import take_part
+from hocket.federation.runtime.role import MemberRole
+from hocket.federation.runtime.stored import StoredTask, dealt, formed
+from hocket.federation.workloads.task import LocalSteps, known_seeds
+from hocket.federation.workloads.task_checks import check_objectives
 from hocket.links.lasting_noise import LastingNoise
 from hocket.problems.quadratic import hessians
 
@@ -73,12 +73,12 @@ def another_plan(group: Federation):
     return group.signed(group.drawn([group.plan.card(name) for name in group.names]))
 
 
-def roles(network: hk.Network, algorithm: hk.Algorithm) -> list[Role]:
+def roles(network: hk.Network, algorithm: hk.Algorithm) -> list[MemberRole]:
     plan = Setting(network, DIM, hk.Power(1.0, 20, 0.75), 10)
-    return [Role(j, plan, algorithm, hk.Everywhere(), np.dtype(np.float64)) for j in range(network.n)]
+    return [MemberRole(j, plan, algorithm, hk.Everywhere(), np.dtype(np.float64)) for j in range(network.n)]
 
 
-def once(role: Role) -> dict[int, bytes]:
+def once(role: MemberRole) -> dict[int, bytes]:
     """Keys that the ends of a link share."""
     return {other: bytes([role.index ^ other, min(role.index, other)]) * 16 for other in role.neighbours}
 
@@ -136,7 +136,7 @@ def test_a_sum_that_was_made_on_other_terms_is_refused(tmp_path):
 
 
 def test_both_ends_of_a_link_draw_the_same_and_nothing_is_left_over():
-    network = hk.Network.from_edges([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
+    network = hk.Network([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
     algorithm = hk.FunctionSharing(2, sd=1.0, family="quadratic", grid=GRID)
     shared = [dealt(role, once(role), role.neighbours) for role in roles(network, algorithm)]
     assert not sum(shared).any()
@@ -232,7 +232,7 @@ def test_those_who_stay_come_to_their_own_optimum(tmp_path):
     group.plan = group.signed(group.drawn(list(group.plan.cards), id="0000000000000002"))
     *stay, leaver = everybody(group)
 
-    def stop(played, presence) -> None:
+    def stop(played, session) -> None:
         if played.k == 5:
             raise KeyError("enough")
 

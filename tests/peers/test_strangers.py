@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from hocket.links.channel import METHOD, Neighbour
-from hocket.links.events import Heard, Joined, Lost
+from hocket.links.events import Joined, Lost, Received
 from hocket.links.tls import grpc
 
 from .ends import ASH, BIRCH, CEDAR, SHORT, end, first_of, listener, play, say, to_ash
@@ -126,7 +126,7 @@ def test_a_crowd_of_strangers_and_garbage_disturb_nobody(address):
         birch = await end(BIRCH, to_ash(address))
         await first_of(birch, Joined)
         await birch.send("ash", b"still here")
-        assert (await first_of(ash, Heard)).message == b"still here"
+        assert (await first_of(ash, Received)).message == b"still here"
         for _, writer in crowd:
             writer.close()
         await birch.close()

@@ -15,20 +15,22 @@ from pathlib import Path
 import pytest
 
 from hocket.errors import BadStudy, UnsafePlan
-from hocket.federation.consent import keep_consent
-from hocket.federation.home import Home
-from hocket.federation.member import Member
-from hocket.federation.plan_file import write_plan
-from hocket.federation.plan_verdict import judge_plan
-from hocket.federation.run_folder import RunFolder
-from hocket.federation.study_seal import SIGNATURES, check_signatures
-from hocket.federation.study_task import StudyTask
-from hocket.federation.watching.snapshot import look
+from hocket.federation.audit.study_audit import judge_plan
+from hocket.federation.monitoring.watching.snapshot import look
+from hocket.federation.plan.plan_file import write_plan
+from hocket.federation.plan.policy import NONE
+from hocket.federation.runtime.member import Member
+from hocket.federation.state.accounts import Accounts
+from hocket.federation.state.consent import keep_consent
+from hocket.federation.state.home import Home
+from hocket.federation.state.run_folder import RunFolder
+from hocket.federation.verification.study_signatures import SIGNATURES, check_signatures
+from hocket.federation.workloads.study import StudyTask
 from hocket.files import toml_tables
 from hocket.links.identity import Identity
 from hocket.machine import held_ports
-from hocket.studies.rehearsal import rehearse
-from hocket.studies.study import parse_study
+from hocket.studies.simulate import simulate
+from hocket.studies.spec.study import parse_study
 
 from .federation_case import free_ports, play
 from .study_case import NAMES, STUDY, planned, tables
@@ -53,7 +55,7 @@ def members(folder, plan, identities):
 
 @pytest.mark.parametrize("topology", ["complete", "cycle"])
 def test_members_come_to_the_bits_of_the_rehearsal(tmp_path, identities, topology):
-    expected = rehearse(parse_study(toml_tables(STUDY)), tables())
+    expected = simulate(parse_study(toml_tables(STUDY)), tables())
     with held_ports(len(NAMES)) as ports:
         some = members(tmp_path, planned(identities, ports, topology=topology), identities)
         play(some)
@@ -76,7 +78,7 @@ def test_members_come_to_the_bits_of_the_rehearsal(tmp_path, identities, topolog
 
 def survives(folder, identities, *, kills: int, seed: int = 0) -> None:
     """Members as processes, killed at random moments: each finds what the rehearsal found."""
-    expected = rehearse(parse_study(toml_tables(STUDY)), tables())
+    expected = simulate(parse_study(toml_tables(STUDY)), tables())
     some = members(folder, planned(identities, free_ports(len(NAMES))), identities)
     write_plan(some[0].plan, folder / "plan.toml")
     for member in some:
@@ -152,12 +154,12 @@ def test_a_table_that_does_not_fit_is_refused_by_name(identities):
 
 def test_rows_that_differ_by_a_few_are_refused_a_second_time(identities, tmp_path):
     study, table = parse_study(toml_tables(STUDY)), tables()["ash"]
-    StudyTask(study, table, "ash").begin(tmp_path)
-    StudyTask(study, table, "ash").begin(tmp_path)  # the same rows: nothing new is shown
+    StudyTask(study, table, "ash").begin(Accounts(tmp_path), NONE)
+    StudyTask(study, table, "ash").begin(Accounts(tmp_path), NONE)  # the same rows: nothing new is shown
     changed = {key: list(cells) for key, cells in table.columns.items()}
     changed["mean radius"][3] += 1
     other = StudyTask(study, replace(table, columns=changed), "ash")
     with pytest.raises(BadStudy, match="a difference of results would show them"):
-        other.check_releases(tmp_path)
+        other.check_releases(Accounts(tmp_path), NONE)
     with pytest.raises(BadStudy, match="a difference of results would show them"):
-        other.begin(tmp_path)
+        other.begin(Accounts(tmp_path), NONE)

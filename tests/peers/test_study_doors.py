@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from hocket.cli import main
-from hocket.federation.plan_file import write_plan
-from hocket.federation.plan_verdict import judge_plan
+from hocket.federation.audit.study_audit import judge_plan
+from hocket.federation.plan.plan_file import write_plan
 from hocket.links.identity import Identity
 from hocket.machine import held_ports
-from hocket.studies.results import PAGE
+from hocket.studies.results.results import PAGE
 
 from .federation_case import Federation, play
 from .study_case import NAMES, planned, tables
@@ -78,7 +78,7 @@ def test_a_report_of_a_study_says_where_its_page_is(identities, tmp_path, capsys
 READERS = (
     *(("peer", command) for command in ("sign", "run", "check", "service", "accept")),
     ("study", "check"),
-    ("study", "rehearse"),
+    ("study", "simulate"),
 )
 
 
@@ -123,4 +123,4 @@ def test_options_of_tables_are_refused_where_a_plan_follows_a_task(tmp_path, cap
     home = str(federation.home("ash").folder)
     how = ["--task", "mine.py:task", "--encoding", "latin-1", "--home", home]
     assert main(["peer", "run", str(federation.plan_file), *how]) == 1
-    assert "--encoding says how a table is read, and this plan follows a task" in capsys.readouterr().err
+    assert "--encoding is for reading a table, and this plan follows a task" in capsys.readouterr().err

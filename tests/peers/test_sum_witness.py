@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import hocket as hk
-from hocket.algorithm import Total
-from hocket.federation.engine.masked_sum import BEGINNING, MaskedSum, tree_of
-from hocket.noise.group import FixedPoint, Words, add, negate
+from hocket.algorithm import SecureSum
+from hocket.federation.runtime.secure_sum import BEGINNING, MaskedSum, tree_of
+from hocket.secagg.group import FixedPoint, Words, add, negate
 
 from .test_totals import carried, graphs, roles
 
@@ -51,7 +51,7 @@ def masks_of(network: hk.Network, rng: np.random.Generator) -> Masks:
 def begun(network: hk.Network, values: list[np.ndarray], masks: Masks) -> list[MaskedSum]:
     tree, names = tree_of(network), [f"member {j}" for j in range(network.n)]
     return [
-        MaskedSum.of(role, tree, _streams(masks, role.index), Total(own), 1, 0, BEGINNING, names)
+        MaskedSum.of(role, tree, _streams(masks, role.index), SecureSum(own), 1, 0, BEGINNING, names)
         for role, own in zip(roles(network), values, strict=True)
     ]
 
@@ -67,7 +67,7 @@ def words(members: list[MaskedSum]) -> list[Any]:
         said = [one.said(step) for one in members]
         found.append(said)
         for one in members:
-            one.heard(step, {other: said[other][one.role.index] for other in one.due(step)})
+            one.received(step, {other: said[other][one.role.index] for other in one.due(step)})
     return found
 
 

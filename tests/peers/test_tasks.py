@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hocket.federation.adapters.jax_loss import JaxTask
-from hocket.federation.adapters.partial_fit import PartialFitTask
-from hocket.federation.task import GradientTask, LocalSteps, Task, is_repeatable, known_seeds
+from hocket.federation.workloads.adapters.jax_loss import JaxTask
+from hocket.federation.workloads.adapters.partial_fit import PartialFitTask
+from hocket.federation.workloads.task import GradientTask, LocalSteps, Task, is_repeatable, known_seeds
 from hocket.problems.sets import Box, Everywhere
 
 RNG = np.random.default_rng(0)
@@ -94,7 +94,7 @@ def test_what_is_exported_is_in_the_tasks_own_format(tmp_path):
 
 def test_a_module_of_pytorch_gives_its_gradients(tmp_path):
     torch = pytest.importorskip("torch", reason="the extra torch is not installed")
-    from hocket.federation.adapters.torch_module import TorchTask
+    from hocket.federation.workloads.adapters.torch_module import TorchTask
 
     data = torch.utils.data.TensorDataset(
         torch.tensor(FEATURES, dtype=torch.float32), torch.tensor(TARGETS[:, None], dtype=torch.float32)

@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import hocket as hk
-from hocket.algorithm import Algorithm, Setting, Total
+from hocket.algorithm import Algorithm, SecureSum, Setting
 from hocket.algorithms.totals import Totals
 from hocket.errors import BadInput, BadPlan, LinkError
-from hocket.federation.engine.analysis import Analysis
-from hocket.federation.engine.masked_sum import BEGINNING, MaskedSum, check_point, tree_of
-from hocket.federation.engine.peer import Finished, Peer
-from hocket.federation.engine.role import Role
-from hocket.federation.engine.shares import ChainStreams
+from hocket.federation.runtime.noise_shares import ChainStreams
+from hocket.federation.runtime.peer import Finished, Peer
+from hocket.federation.runtime.role import MemberRole
+from hocket.federation.runtime.secure_sum import BEGINNING, MaskedSum, check_point, tree_of
+from hocket.federation.workloads.analysis import Analysis
 from hocket.links.conversation import Conversation
 from hocket.links.journal import Journal
-from hocket.noise.group import FixedPoint, add
+from hocket.secagg.group import FixedPoint, add
 
 from .company import Company
 from .switchboard import Switchboard
@@ -36,23 +36,24 @@ class TwoSums(Algorithm):
     sums = True
 
     def round(self, agent: Any, state: Any, k: Any) -> Any:
-        first = yield Total({"x": state, "count": np.ones(1)})
-        heard = yield hk.Say(state)
-        second = yield Total(agent.mix(state, heard))
+        first = yield SecureSum({"x": state, "count": np.ones(1)})
+        received = yield hk.Broadcast(state)
+        second = yield SecureSum(agent.mix(state, received))
         return agent.descend((first["x"] + second) / (2 * first["count"]), k)
 
 
 NETWORKS = {"complete": hk.Network.complete(4), "path": hk.Network.path(4), "star": hk.Network.star(5)}
 
 
-def roles(network: hk.Network) -> list[Role]:
+def roles(network: hk.Network) -> list[MemberRole]:
     setting = Setting(network, 3, hk.Constant(0.1), 5)
     return [
-        Role(j, setting, hk.JointAverage(), hk.Everywhere(), np.dtype(np.float64)) for j in range(network.n)
+        MemberRole(j, setting, hk.JointAverage(), hk.Everywhere(), np.dtype(np.float64))
+        for j in range(network.n)
     ]
 
 
-def streams(role: Role, seed: int, k: int = 1) -> ChainStreams:
+def streams(role: MemberRole, seed: int, k: int = 1) -> ChainStreams:
     """Chains that both ends of a link know, and nobody else."""
     rng = {o: np.random.default_rng([seed, *sorted((role.index, o))]) for o in role.neighbours}
     return ChainStreams(k, {o: one.bytes(32) for o, one in rng.items()}, {}, b"", role.dtype)
@@ -67,7 +68,7 @@ def sums(
             role,
             tree,
             streams(role, seed),
-            Total(values[role.index]),
+            SecureSum(values[role.index]),
             1,
             0,
             (points or {}).get(role.index, BEGINNING),
@@ -81,7 +82,7 @@ def carried(members: list[MaskedSum]) -> None:
     for step in range(members[0].exchanges):
         said = [one.said(step) for one in members]
         for one in members:
-            one.heard(step, {other: said[other][one.role.index] for other in one.due(step)})
+            one.received(step, {other: said[other][one.role.index] for other in one.due(step)})
 
 
 @st.composite
@@ -132,7 +133,7 @@ def _all_said(members: list[MaskedSum], step: int) -> list[tuple[int, Any]]:
         to_me = [j for j, words in enumerate(said) if one.role.index in words]
         assert sorted(one.due(step)) == to_me
     for one in members:
-        one.heard(step, {other: said[other][one.role.index] for other in one.due(step)})
+        one.received(step, {other: said[other][one.role.index] for other in one.due(step)})
     return [(j, parts) for j, words in enumerate(said) for parts in words.values()]
 
 
@@ -228,10 +229,10 @@ class Fragile(Company):
     writes: int = 0
     crashes: int = 0
 
-    def peer(self, j: int, role: Role, conversation: Conversation, journal: Journal) -> Peer:
+    def peer(self, j: int, role: MemberRole, conversation: Conversation, journal: Journal) -> Peer:
         peer = super().peer(j, role, conversation, journal)
         if j == self.victim:
-            for name in ("commit_round", "commit_words"):
+            for name in ("commit_round", "commit_messages"):
                 setattr(journal, name, self._failing(getattr(journal, name)))
         return peer
 
@@ -260,14 +261,14 @@ class Fragile(Company):
 class Study(Fragile):
     """Two numbers of each member's own, summed; then, at a point that the first sum gives, as many again."""
 
-    def peer(self, j: int, role: Role, conversation: Conversation, journal: Journal) -> Peer:
+    def peer(self, j: int, role: MemberRole, conversation: Conversation, journal: Journal) -> Peer:
         peer = super().peer(j, role, conversation, journal)
 
         def questions() -> Any:
-            first = yield Total({"a": np.array([1.0 + j, 2.0]), "b": np.float64(j)})
+            first = yield SecureSum({"a": np.array([1.0 + j, 2.0]), "b": np.float64(j)})
             more = []
             for _ in range(int(first["b"])):  # as many as the sums themselves say
-                more.append((yield Total(first["a"] * (j + 1) / 7)))
+                more.append((yield SecureSum(first["a"] * (j + 1) / 7)))
             return first, more
 
         peer.descend, peer.start = Analysis(questions), np.empty(0)
@@ -301,8 +302,8 @@ def test_an_analysis_ends_when_it_knows_all_and_is_taken_up_from_its_sums(tmp_pa
 
 def test_sums_that_no_members_can_have_given_are_no_traceback():
     def questions() -> Any:
-        rows = yield Total(np.ones(1))
-        yield Total(np.ones(1) / np.linalg.inv(np.diag(rows)))
+        rows = yield SecureSum(np.ones(1))
+        yield SecureSum(np.ones(1) / np.linalg.inv(np.diag(rows)))
 
     analysis = Analysis(questions)
     with pytest.raises(BadInput, match="a member gives numbers that cannot be its own"):
@@ -357,9 +358,9 @@ def test_sums_of_a_round_that_messages_cannot_number_are_refused(tmp_path, monke
     """On a path of four a sum takes four exchanges: two sums and a word between them take nine."""
     network = hk.Network.path(4)
     problem = hk.polynomials(np.ones((4, 3)), box=(-5, 5))
-    monkeypatch.setattr("hocket.federation.engine.peer.EXCHANGES", 9)
+    monkeypatch.setattr("hocket.federation.runtime.peer.EXCHANGES", 9)
     (tmp_path / "nine").mkdir()
     Company(problem, network, TwoSums(), tmp_path / "nine", rounds=1).play()
-    monkeypatch.setattr("hocket.federation.engine.peer.EXCHANGES", 8)
+    monkeypatch.setattr("hocket.federation.runtime.peer.EXCHANGES", 8)
     with pytest.raises(BadPlan, match="another sum, whose 4 exchanges would end beyond the 8"):
         Company(problem, network, TwoSums(), tmp_path, rounds=1).play()

@@ -14,9 +14,9 @@ import pytest
 
 from hocket.cli.peer import peer
 from hocket.errors import BadConfig, BadInput, BadPlan
-from hocket.federation.disclosure import FOLDER, KEYS, START, STEPS
-from hocket.federation.plan_file import write_plan
-from hocket.federation.verification import FILE, PURPOSE, LinkDigests, read_transcript, verify_run
+from hocket.federation.plan.plan_file import write_plan
+from hocket.federation.verification.noise_disclosure import FOLDER, KEYS, START, STEPS
+from hocket.federation.verification.verify import FILE, PURPOSE, LinkDigests, read_transcript, verify_run
 from hocket.links.handshake import FromSystem
 
 from .federation_case import Federation, play
@@ -24,7 +24,7 @@ from .quadratic import task_of
 
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "dgd": {"name": "dgd"},
-    "anchored": {"name": "rss-nb", "delta": 1.0, "anchor": 0.5},
+    "anchored": {"name": "rss-nb", "delta": 1.0, "persistent": 0.5},
     "gaussian": {"name": "rss-nb", "delta": 1.0, "distribution": "gaussian"},
     "rss-lb": {"name": "rss-lb", "delta": 1.0},
     "function-sharing": {"name": "function-sharing", "degree": 2, "bound": 0.01},
@@ -83,7 +83,7 @@ def test_a_step_that_was_changed_shows(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda one: one["links"]["birch"].update(heard=64 * "0"), "was not signed by it"),
+        (lambda one: one["links"]["birch"].update(received=64 * "0"), "was not signed by it"),
         (lambda one: one.update(run=64 * "0"), "of another run"),
         (lambda one: one.update(signature="!"), "is damaged"),
         (lambda one: one.update(member="oak"), "oak is not in this plan"),
@@ -126,7 +126,7 @@ def test_ends_that_signed_other_digests_are_named(tmp_path):
     path = folders(federation)[0] / FILE
     mine = federation.identities["ash"]
     true = read_transcript(path.parent)
-    lied = replace(true, links=true.links | {"birch": LinkDigests(said=64 * "1", heard=64 * "2")})
+    lied = replace(true, links=true.links | {"birch": LinkDigests(said=64 * "1", received=64 * "2")})
     replace(lied, signature=mine.sign(lied.message, PURPOSE)).save(path.parent)
     found = verify_run(federation.plan, folders(federation))
     assert found.differences == (

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from hocket.federation.engine.peer import Finished
-from hocket.federation.participation import take_part
+from hocket.federation.runtime.participation import take_part
+from hocket.federation.runtime.peer import Finished
 
 from .federation_case import Federation, free_ports
 from .relay import Relay, watching
@@ -18,13 +18,13 @@ IN_FLIGHT = 2
 """Rounds for which words may have arrived, or be on their way behind the weather, when a storm begins."""
 
 
-async def storm_over(weather: Relay, seconds: float, reached: Mapping[str, int], rounds: int) -> None:
+async def storm_over(channel: Relay, seconds: float, reached: Mapping[str, int], rounds: int) -> None:
     """Nothing passes for a while once everybody plays; then all stand still, and nobody is done."""
     while min(reached.values()) < rounds // 4:
-        await asyncio.sleep(weather.delay / 4)
+        await asyncio.sleep(channel.delay / 4)
     before = dict(reached)
-    await weather.storm(seconds)
-    assert weather.held_back, "the storm met no link"
+    await channel.storm(seconds)
+    assert channel.held_back, "the storm met no link"
     assert max(reached.values()) < rounds, "the storm came when somebody was done"
     ahead = max(reached[name] - before[name] for name in reached)
     assert ahead <= IN_FLIGHT, f"somebody played {ahead} rounds through the storm"
@@ -40,15 +40,15 @@ def play(federation: Federation, *, delay: float, storm: float) -> list[Finished
 
     async def scene() -> list[Finished]:
         behind = dict(zip(federation.names, free_ports(federation.members), strict=True))
-        async with watching(delay=delay) as weather:
+        async with watching(delay=delay) as channel:
             for name, port in behind.items():
                 address = federation.plan.card(name).address
                 assert address is not None
-                await weather.before(int(address.rpartition(":")[2]), port)
+                await channel.before(int(address.rpartition(":")[2]), port)
             async with asyncio.TaskGroup() as group:
                 running = [group.create_task(part(name, port)) for name, port in behind.items()]
                 if storm:
-                    await storm_over(weather, storm, reached, federation.rounds)
+                    await storm_over(channel, storm, reached, federation.rounds)
             return [task.result() for task in running]
 
     return asyncio.run(scene())

@@ -13,7 +13,7 @@ from hocket.links.wire import HEADER, PROTOCOL, Frame, Kind, Limits, pack, pack_
 
 PLAN = bytes(range(32))
 ROOMY = Limits(1 << 20)
-WORD = Frame(Kind.WORD, PLAN, 7, 1, (np.array([1.0, -2.5]), np.float32([[3.0]]), b"note"))
+WORD = Frame(Kind.MESSAGE, PLAN, 7, 1, (np.array([1.0, -2.5]), np.float32([[3.0]]), b"note"))
 
 PARTS = st.lists(
     st.binary(max_size=40)
@@ -92,16 +92,16 @@ def test_what_is_wrong_is_said(data, words):
 
 
 def test_limits_are_checked_before_anything_is_read():
-    data = pack(Frame(Kind.WORD, PLAN, parts=(np.zeros(1000),)))
+    data = pack(Frame(Kind.MESSAGE, PLAN, parts=(np.zeros(1000),)))
     with pytest.raises(BadFrame, match=r"oversized: 8,064 bytes, where 8,063 are the most"):
         unpack(data, Limits(len(data) - 1))
     assert unpack(data, Limits(len(data))).parts[0].shape == (1000,)
-    assert Limits.words(8000).bytes > len(data)
+    assert Limits.for_messages(8000).bytes > len(data)
 
 
 def test_a_huge_shape_that_holds_nothing_is_refused():
     """Its size is zero, so that any length would do; NumPy cannot make it all the same."""
-    data = bytearray(pack(Frame(Kind.WORD, PLAN, parts=(np.zeros((0, 1, 1)),))))
+    data = bytearray(pack(Frame(Kind.MESSAGE, PLAN, parts=(np.zeros((0, 1, 1)),))))
     data[HEADER.size + 8 : HEADER.size + 16] = b"\xff" * 8
     with pytest.raises(BadFrame, match=r"part 0 of shape \(0, 4294967295, 4294967295\) holds nothing"):
         unpack(bytes(data), Limits(1 << 20))
@@ -109,30 +109,30 @@ def test_a_huge_shape_that_holds_nothing_is_refused():
 
 def test_an_announced_size_is_never_believed():
     """Shapes whose product overflows 64 bits cost nothing, not even an allocation."""
-    data = bytearray(pack(Frame(Kind.WORD, PLAN, parts=(np.zeros((1, 1, 1)),))))
+    data = bytearray(pack(Frame(Kind.MESSAGE, PLAN, parts=(np.zeros((1, 1, 1)),))))
     data[HEADER.size + 4 : HEADER.size + 16] = b"\xff" * 12
     with pytest.raises(BadFrame, match="truncated: part 0 of shape"):
         unpack(bytes(data), ROOMY)
 
 
 def test_other_types_are_not_sent():
-    with pytest.raises(BadFrame, match="a word of int64 cannot be sent; use float64 or float32"):
-        pack(Frame(Kind.WORD, PLAN, parts=(np.arange(3),)))
+    with pytest.raises(BadFrame, match="numbers of int64 cannot be sent; use float64 or float32"):
+        pack(Frame(Kind.MESSAGE, PLAN, parts=(np.arange(3),)))
 
 
 def test_arrays_are_views_that_cannot_be_changed():
-    (array,) = unpack(pack(Frame(Kind.WORD, PLAN, parts=(np.arange(3.0),))), ROOMY).parts
+    (array,) = unpack(pack(Frame(Kind.MESSAGE, PLAN, parts=(np.arange(3.0),))), ROOMY).parts
     assert not array.flags.writeable
     assert not array.flags.owndata
 
 
 def test_big_endian_numbers_arrive_too():
-    (array,) = unpack(pack(Frame(Kind.WORD, PLAN, parts=(np.arange(3, dtype=">f8"),))), ROOMY).parts
+    (array,) = unpack(pack(Frame(Kind.MESSAGE, PLAN, parts=(np.arange(3, dtype=">f8"),))), ROOMY).parts
     np.testing.assert_array_equal(array, [0.0, 1.0, 2.0])
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_framing_costs_64_bytes_and_a_vector_lies_straight(dtype):
-    data = pack(Frame(Kind.WORD, PLAN, parts=(np.zeros(3, dtype),)))
+    data = pack(Frame(Kind.MESSAGE, PLAN, parts=(np.zeros(3, dtype),)))
     assert len(data) == 64 + 3 * np.dtype(dtype).itemsize
     assert unpack(data, ROOMY).parts[0].flags.aligned

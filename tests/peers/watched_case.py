@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_file import write_plan
-from hocket.federation.run_folder import RunFolder, write_json
-from hocket.federation.watching.snapshot import Snapshot, look
+from hocket.federation.monitoring.watching.snapshot import Snapshot, look
+from hocket.federation.plan.plan import FederationPlan
+from hocket.federation.plan.plan_file import write_plan
+from hocket.federation.state.run_folder import RunFolder, write_json
 from tests.peers.plans import drawn
 
 ME = "clinic-c"
@@ -51,8 +51,8 @@ class Watched:
                 "time": now - pace * (rounds - k),
                 "round": 2 * k,
                 "disagreement": 0.5 + 0.1 * math.sin(k / 9),
-                "bytes_said": 1_000 * (k - restart if k > restart else k),
-                "bytes_heard": 2_000 * (k - restart if k > restart else k),
+                "bytes_sent": 1_000 * (k - restart if k > restart else k),
+                "bytes_received": 2_000 * (k - restart if k > restart else k),
                 "repeats": 0,
                 **MOVING,
                 "loss": 2 * math.exp(-k / 90) + 0.2,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hocket.studies import Results, Table, parse_study, read_table, rehearse
+from hocket.studies import Results, Table, parse_study, read_table, simulate
 
 HEART = tomllib.loads((Path(__file__).parents[2] / "examples/heart.toml").read_text(encoding="utf-8"))
 HOSPITALS = ("cleveland", "hungarian", "switzerland", "va")
@@ -85,7 +85,7 @@ def cancer() -> Columns:
 
 
 def asked(formula: str, family: str, *, members: int = 3, data: Columns, **more: Any) -> Results:
-    """A study of one formula, rehearsed."""
+    """A study of one formula, simulated."""
     columns = more.pop("columns", {})
     sections = {
         key: more.pop(key) for key in ("penalty", "describe", "evaluate", "disclosure") if key in more
@@ -97,7 +97,7 @@ def asked(formula: str, family: str, *, members: int = 3, data: Columns, **more:
             **sections,
         }
     )
-    return rehearse(study, dealt({name: data[name] for name in data}, members))
+    return simulate(study, dealt({name: data[name] for name in data}, members))
 
 
 def table_of(results: Results) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket.errors import BadStudy
-from hocket.studies import Table, parse_study, read_table, rehearse
+from hocket.studies import Table, parse_study, read_table, simulate
 from hocket.studies.check import check_table
 
 WILD = st.sampled_from(
@@ -59,7 +59,7 @@ QUESTIONS = [
         "study": {"title": "T", "formula": "Surv(x, y) ~ z", "family": "cox"},
         "survival": {"time": "x", "event": "y", "grid": [1, 9]},
     },
-    {"study": {"title": "T", "formula": "y ~ x + z", "site": True, "where": ["x > -3"]}, "describe": {"histograms": 4}},
+    {"study": {"title": "T", "formula": "y ~ x + z", "where": ["x > -3"]}, "describe": {"histograms": 4}},
     {"study": {"title": "T", "formula": "y ~ x + z"}, "penalty": {"lasso": 0.1, "ridge": 0.1}},
 ]  # fmt: skip
 
@@ -74,7 +74,7 @@ def test_a_study_of_any_tables_gives_finite_numbers_or_words(parts, question, ma
     sections["columns"] |= {"z": {"levels": [0, 1, 2]}} if "C(z)" in sections["study"]["formula"] else {}
     study = parse_study(sections | {"disclosure": {"fewest_rows": 3}})
     try:
-        results = rehearse(study, {f"clinic {place}": table for place, table in enumerate(parts)})
+        results = simulate(study, {f"clinic {place}": table for place, table in enumerate(parts)})
     except BadStudy:
         return
     json.dumps(results.data, allow_nan=False)

@@ -12,8 +12,8 @@ import pytest
 
 from hocket.cli import main
 from hocket.errors import BadStudy, NotEstimable
-from hocket.studies import Table, check_table, parse_study, read_study, rehearse
-from hocket.studies.rows import understood_rows
+from hocket.studies import Table, check_table, parse_study, read_study, simulate
+from hocket.studies.data.rows import understand
 
 COLUMNS = {
     "y": {"map": "y > 0"},
@@ -120,9 +120,9 @@ def test_a_column_that_is_constant_here_is_noted_and_refused_if_it_is_so_everywh
     study = parse_study(TABLES)
     tables = {name: Table.of(cells(seed, age=[50] * 60)) for seed, name in zip((0, 1, 4), "abc", strict=True)}
     with pytest.raises(NotEstimable, match="age is constant over the joint rows"):
-        rehearse(study, tables)
+        simulate(study, tables)
     one = {"a": Table.of(cells(1, age=[50] * 60)), "b": Table.of(cells(2)), "c": Table.of(cells(3))}
-    assert rehearse(study, one).data["rows"] == 180
+    assert simulate(study, one).data["rows"] == 180
 
 
 def test_collinear_columns_are_named():
@@ -132,7 +132,7 @@ def test_collinear_columns_are_named():
         columns = cells(seed)
         tables[name] = Table.of({**columns, "twice": [2 * one + 7 for one in columns["chol"]]})
     with pytest.raises(NotEstimable, match=r"(chol and twice|twice and chol) are collinear"):
-        rehearse(study, tables)
+        simulate(study, tables)
 
 
 def test_separation_by_a_level_is_named_after_the_first_total():
@@ -143,9 +143,9 @@ def test_separation_by_a_level_is_named_after_the_first_total():
         columns["y"] = [0 if cp == 3 else y for y, cp in zip(columns["y"], columns["cp"], strict=True)]
         tables[name] = Table.of(columns)
     with pytest.raises(NotEstimable, match=r"C\(cp\)\[3\]: the outcome is separated.*ridge"):
-        rehearse(study, tables)
+        simulate(study, tables)
     cured = parse_study({**TABLES, "penalty": {"ridge": 0.01}})
-    assert rehearse(cured, tables).data["coefficients"]["C(cp)[3]"]["se"] is None
+    assert simulate(cured, tables).data["coefficients"]["C(cp)[3]"]["se"] is None
 
 
 def test_separation_by_a_number_is_named():
@@ -155,7 +155,7 @@ def test_separation_by_a_number_is_named():
         columns = cells(seed)
         tables[name] = Table.of({**columns, "y": [int(age > 50) for age in columns["age"]]})
     with pytest.raises(NotEstimable, match=r"^age: the outcome is separated"):
-        rehearse(study, tables)
+        simulate(study, tables)
 
 
 def test_a_level_without_any_count_is_named_too():
@@ -167,7 +167,7 @@ def test_a_level_without_any_count_is_named_too():
         columns = cells(seed)
         tables[name] = Table.of({**columns, "n": [0 if cp == 3 else cp for cp in columns["cp"]]})
     with pytest.raises(NotEstimable, match=r"C\(cp\)\[3\]: the outcome is separated"):
-        rehearse(study, tables)
+        simulate(study, tables)
 
 
 def test_an_outcome_that_follows_from_the_columns():
@@ -177,13 +177,13 @@ def test_an_outcome_that_follows_from_the_columns():
         columns = cells(seed)
         tables[name] = Table.of({**columns, "twice": [2 * one for one in columns["chol"]]})
     with pytest.raises(NotEstimable, match="the columns give the outcome exactly"):
-        rehearse(study, tables)
+        simulate(study, tables)
 
 
 def test_an_outcome_that_is_always_the_same():
     tables = {name: Table.of(cells(seed, y=[1] * 60)) for seed, name in enumerate("abc")}
     with pytest.raises(NotEstimable, match="the outcome is the same in every joint row"):
-        rehearse(parse_study(TABLES), tables)
+        simulate(parse_study(TABLES), tables)
 
 
 @pytest.mark.parametrize(("scale", "origin"), [(1e-12, 0.0), (1.0, 1e9)])
@@ -195,7 +195,7 @@ def test_an_outcome_that_varies_by_too_little_is_not_called_the_same(scale, orig
     with pytest.raises(
         NotEstimable, match=r"varies by less than 1e-7 or than a 1e-7th of its size.*in other units"
     ):
-        rehearse(study, {name: Table.of(one) for name, one in columns.items()})
+        simulate(study, {name: Table.of(one) for name, one in columns.items()})
 
 
 def test_shares_are_not_evaluated():
@@ -212,7 +212,7 @@ def test_shares_are_not_evaluated():
 def test_too_many_parameters_for_the_rows():
     study = parse_study({**TABLES, "disclosure": {"parameters_per_row": 0.03}})
     with pytest.raises(BadStudy, match=r"5 parameters for 120 joint rows, .* allows 3"):
-        rehearse(study, {name: Table.of(cells(seed)) for seed, name in enumerate("ab")})
+        simulate(study, {name: Table.of(cells(seed)) for seed, name in enumerate("ab")})
 
 
 @pytest.mark.parametrize("few", [1, 2])
@@ -226,7 +226,7 @@ def test_a_level_of_a_few_joint_rows_is_refused_before_it_shows_them(few):
         levels = [3] * few + [1, 2] * ((ROWS - few) // 2) + [1] * ((ROWS - few) % 2)
         tables = {name: Table.of(cells(seed, cp=levels)) for seed, name in enumerate("ab")}
         with pytest.raises(BadStudy, match=r"C\(cp\)\[3\] sets fewer than 5 joint rows apart"):
-            rehearse(study, tables, lambda totals, numbers: asked.append(totals))
+            simulate(study, tables, lambda totals, numbers: asked.append(totals))
     assert asked == [1, 1]
 
 
@@ -239,12 +239,12 @@ def test_sums_that_lead_nowhere_are_no_traceback():
     question = {"title": "T", "formula": "tiny ~ x", "family": "gamma", "link": "inverse"}
     study = parse_study({"study": question, "penalty": {"lasso": 0.05, "ridge": 0.01}})
     with pytest.raises(BadStudy), np.errstate(all="ignore"):
-        rehearse(study, tables)
+        simulate(study, tables)
 
 
 def test_a_study_of_one_member_is_none():
     with pytest.raises(BadStudy, match="two members or more"):
-        rehearse(parse_study(TABLES), {"a": Table.of(cells())})
+        simulate(parse_study(TABLES), {"a": Table.of(cells())})
 
 
 def test_another_version_of_a_study_is_told_by_its_fingerprint():
@@ -274,7 +274,8 @@ WRONG_STUDIES = [
     ),
     ({"study": {"title": "T", "formula": "y ~ 0"}}, r"the formula explains by nothing"),
     ({"study": {"title": "T", "formula": "y ~ x + y"}}, r"y is explained by itself"),
-    ({"study": {"title": "T", "formula": "Surv(t, e) ~ x", "family": "cox", "site": True}}, r"stratified by member"),
+    ({"study": {"title": "T", "formula": "Surv(t, e) ~ x", "family": "cox", "offset": "o"}}, r"stratified by member"),
+    ({"study": {"title": "T", "formula": "y ~ x", "site": True}}, r"site = true: .*own numbers of rows.* Leave"),
     ({"study": {"title": "T", "formula": "Surv(t, e) ~ x"}}, r"family = 'cox'"),
     ({"study": {"title": "T", "formula": "y ~ x", "link": "logit"}}, r"link = 'logit' does not go with 'linear'"),
     ({"study": {"title": "T", "formula": "y ~ x"}, "evaluate": {}}, r"\[evaluate\] needs a formula with family"),
@@ -323,7 +324,7 @@ def test_a_level_beyond_all_numbers_is_a_level_that_nobody_has():
     """TOML has whole numbers of any length; floats have not."""
     huge = {"x": {"missing_values": [10**400]}, "cp": {"levels": [1, 2, 3, 10**400]}}
     study = parse_study({"study": {"title": "T", "formula": "x ~ C(cp)"}, "columns": huge})
-    values = understood_rows(study, Table.of({"x": [1.5] * 30, "cp": [1, 2, 3] * 10})).values
+    values = understand(study, Table.of({"x": [1.5] * 30, "cp": [1, 2, 3] * 10})).values
     assert set(values["cp"].tolist()) == {0.0, 1.0, 2.0}
 
 
@@ -356,7 +357,7 @@ def test_the_commands(tmp_path, capsys):
     assert not any(line.endswith("..") for line in notes)
     out = tmp_path / "out"
     tables = map(str, (a, b, c))
-    command = ["study", "rehearse", str(tmp_path / "study.toml"), "--data", *tables, "--out", str(out)]
+    command = ["study", "simulate", str(tmp_path / "study.toml"), "--data", *tables, "--out", str(out)]
     assert main([*command, "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     kept = json.loads((out / "results.json").read_text())
@@ -390,5 +391,5 @@ def test_the_command_line_names_what_is_wrong_and_leaves_nothing_behind(
     assert shown.startswith("hocket: ")
     assert "Traceback" not in shown
     out = tmp_path / "out"
-    assert main(["study", "rehearse", str(tmp_path / "study.toml"), *data, str(a), "--out", str(out)]) == 1
+    assert main(["study", "simulate", str(tmp_path / "study.toml"), *data, str(a), "--out", str(out)]) == 1
     assert not out.exists()

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from hocket.errors import NotEstimable
-from hocket.studies import Table, parse_study, rehearse, rehearse_analysis
-from hocket.studies.disclosure import suppressed
-from hocket.studies.evaluate import evaluate
-from hocket.studies.quantiles import joint_quantiles
-from hocket.studies.results_tables import description_tables
-from hocket.studies.study import DisclosureSection, EvaluateSection
+from hocket.studies import Table, parse_study, simulate, simulate_analysis
+from hocket.studies.disclosure.rules import suppressed
+from hocket.studies.models.evaluate import evaluate
+from hocket.studies.results.tables import description_tables
+from hocket.studies.spec.study import DisclosureSection, EvaluateSection
+from hocket.studies.summaries.quantiles import joint_quantiles
 from tests.studies.cases import asked, cancer, dealt, diabetes
 
 
@@ -37,7 +37,7 @@ def described():
             "old": {"levels": ["no", "yes"]},
         },
     }
-    return data, rehearse(parse_study(study), dealt(data))
+    return data, simulate(parse_study(study), dealt(data))
 
 
 def test_means_and_deviations(described):
@@ -83,17 +83,17 @@ def test_quantiles_are_right_to_the_width_that_is_printed_and_no_count_between_p
 
     def watched(values):
         """The counts that a member gives, which is what all members' sums are made of."""
-        analysis, heard = joint_quantiles(values, shares, **course), None
+        analysis, received = joint_quantiles(values, shares, **course), None
         while True:
             try:
-                total = analysis.send(heard)
+                total = analysis.send(received)
             except StopIteration as end:
                 return end.value
             if "rows up to" in total.values:
                 asked.append(total.values["rows up to"])
-            heard = yield total
+            received = yield total
 
-    found = rehearse_analysis({name: watched(values) for name, values in own.items()})
+    found = simulate_analysis({name: watched(values) for name, values in own.items()})
     assert found.totals <= 32
     for place, rows in enumerate(own.values()):
         counts = np.unique(np.concatenate([[0.0, len(rows)], *asked[place::3]]))
@@ -109,7 +109,7 @@ def test_a_histogram_does_not_tell_small_bars_by_the_mean_and_the_standard_devia
     x = np.repeat(np.arange(10), [30, 40, 30, 20, 15, 12, 8, 6, 2, 1]).astype(float)
     part = {"columns": ["x"], "quantiles": [], "histograms": 10}
     asked = {"study": {"title": "T"}, "columns": {"x": {"range": [-0.5, 9.5]}}, "describe": part}
-    found = rehearse(parse_study(asked), {str(j): Table.of({"x": x[j::2].tolist()}) for j in range(2)})
+    found = simulate(parse_study(asked), {str(j): Table.of({"x": x[j::2].tolist()}) for j in range(2)})
     summary = found.findings.description.columns["x"]
     _, bars = summary.histogram
     known = np.array([0 if bar is None else bar for bar in bars])
@@ -129,7 +129,7 @@ def test_a_share_that_a_count_meets_exactly_is_met():
     """0.55 of 100 rows is 55.00000000000001 in floats: the quantile was the next row's, 10 away where ± 0.003 stood."""
     x = np.random.default_rng(0).permutation(np.repeat([0.0, 10.0], [55, 45]))
     study = parse_study({"study": {"title": "T"}, "describe": {"columns": ["x"], "quantiles": [0.55]}})
-    results = rehearse(study, {str(j): Table.of({"x": x[j::2].tolist()}) for j in range(2)})
+    results = simulate(study, {str(j): Table.of({"x": x[j::2].tolist()}) for j in range(2)})
     found = results.findings.description.columns["x"]
     assert abs(found.quantiles["0.55"]) <= found.quantiles_within["0.55"] < 0.1
 
@@ -144,7 +144,7 @@ def test_a_quantile_in_a_far_tail_ends_too(share, sign):
     def watch(totals: int, numbers: int) -> None:
         assert totals <= 35
 
-    results = rehearse(study, {str(j): Table.of({"x": x[j::2].tolist()}) for j in range(2)}, watch)
+    results = simulate(study, {str(j): Table.of({"x": x[j::2].tolist()}) for j in range(2)}, watch)
     found = results.findings.description.columns["x"]
     true = np.quantile(x, share, method="inverted_cdf")
     (value,), (within,) = found.quantiles.values(), found.quantiles_within.values()
@@ -157,7 +157,7 @@ def test_quantiles_have_their_shares_above_them_though_the_first_column_is_const
     columns = {"columns": ["flat", "x"], "quantiles": [0.025, 0.5, 0.975]}
     study = parse_study({"study": {"title": "T"}, "describe": columns})
     members = {str(j): Table.of({"flat": [1.0] * 50, "x": x[j::2].tolist()}) for j in range(2)}
-    (table,) = description_tables(rehearse(study, members).findings.description, study)
+    (table,) = description_tables(simulate(study, members).findings.description, study)
     assert table.head[-3:] == ("2.5%", "50%", "97.5%")
     assert "±" in table.rows[1][-1]
 
@@ -213,7 +213,7 @@ def test_evaluation_on_rows_that_were_held_out():
     y = (rng.random(400) < predicted).astype(float)
     part = EvaluateSection(bins=200)
     parts = {str(j): evaluate(y[j::3], predicted[j::3], part, 5) for j in range(3)}
-    done = rehearse_analysis(parts)
+    done = simulate_analysis(parts)
     found = done.result
     assert done.totals == 3
     assert abs(found.auc - roc_auc_score(y, predicted)) <= found.auc_within < 0.01
@@ -237,7 +237,7 @@ def test_the_area_under_the_roc_has_no_digits_that_tell_how_bins_are_shared_out(
     y = np.repeat([1.0, 0.0], 12)
     predicted = 1 / (1 + np.exp(-(rng.normal(size=24) + 1.2 * y - 0.6)))
     parts = {str(j): evaluate(y[j::2], predicted[j::2], EvaluateSection(), 5) for j in range(2)}
-    found = rehearse_analysis(parts).result
+    found = simulate_analysis(parts).result
     true = np.mean(np.subtract.outer(predicted[y == 1], predicted[y == 0]) > 0)
     assert abs(found.auc - true) <= found.auc_within
     assert found.auc_within == float(f"{found.auc_within:.2g}")
@@ -263,7 +263,7 @@ def test_a_study_holds_rows_out_and_fits_the_rest():
 def test_what_is_known_of_one_row_only_is_not_described():
     few = {"x": [1.0] + [None] * 20}
     study = parse_study({"study": {"title": "Few"}, "describe": {}, "columns": {"x": {}}})
-    results = rehearse(study, {"a": Table.of(few), "b": Table.of({"x": [2.0] + [None] * 20})})
+    results = simulate(study, {"a": Table.of(few), "b": Table.of({"x": [2.0] + [None] * 20})})
     assert results.findings.description is not None
     assert results.findings.description.columns["x"].mean is None
 
@@ -280,7 +280,7 @@ def test_how_many_rows_there_are_does_not_give_away_how_few_are_missing():
             "columns": {"all": {"range": [-5, 5]}, "x": {"range": [-5, 5]}, "g": {"levels": [1, 2]}},
         }
     )
-    found = rehearse(study, {"a": Table.of(some), "b": Table.of(some)}).findings.description
+    found = simulate(study, {"a": Table.of(some), "b": Table.of(some)}).findings.description
     assert found is not None
     assert found.columns["all"].rows == 120
     for name in ("x", "g"):
@@ -296,7 +296,7 @@ def test_how_many_rows_there_are_does_not_give_away_how_few_are_missing():
 def test_a_number_that_is_0_but_for_a_few_rows_is_not_summed():
     rare = {"x": [17.5] + [0.0] * 29}
     study = parse_study({"study": {"title": "Few"}, "describe": {}, "columns": {"x": {}}})
-    results = rehearse(study, {"a": Table.of(rare), "b": Table.of(rare)})
+    results = simulate(study, {"a": Table.of(rare), "b": Table.of(rare)})
     assert results.findings.description is not None
     assert results.findings.description.columns["x"].mean is None
     assert results.totals == 1
@@ -306,7 +306,7 @@ def test_a_yes_or_no_with_few_nos_is_not_described_as_a_number():
     """The mean, 0.95 of 60, said that there were three."""
     study = parse_study({"study": {"title": "T"}, "describe": {"columns": ["x"]}})
     cells = {"a": [0] * 3 + [1] * 17, "b": [1] * 20, "c": [1] * 20}
-    found = rehearse(study, {name: Table.of({"x": some}) for name, some in cells.items()})
+    found = simulate(study, {name: Table.of({"x": some}) for name, some in cells.items()})
     assert found.findings.description.columns["x"].mean is None
 
 
@@ -315,7 +315,7 @@ def test_up_to_three_numbers_are_not_described_where_few_rows_have_one(few, show
     """How many rows there are, their mean and sd left one choice: 40 rows of 0, 17 of 1, and 3 of 2."""
     x = np.random.default_rng(0).permutation(np.repeat([0.0, 1.0, 2.0], [40, 17, few]))
     study = parse_study({"study": {"title": "T"}, "describe": {"columns": ["x"]}})
-    found = rehearse(study, {str(j): Table.of({"x": x[j::2].tolist()}) for j in range(2)})
+    found = simulate(study, {str(j): Table.of({"x": x[j::2].tolist()}) for j in range(2)})
     assert (found.findings.description.columns["x"].mean is not None) == shown
 
 
@@ -325,13 +325,13 @@ def test_a_column_whose_digits_sums_would_lose_is_refused(scale, origin):
     x = origin + scale * np.random.default_rng(5).normal(size=300)
     study = parse_study({"study": {"title": "T"}, "describe": {"columns": ["x"]}})
     with pytest.raises(NotEstimable, match=r"x is so small.*other units"):
-        rehearse(study, {str(j): Table.of({"x": x[j::2].tolist()}) for j in range(2)})
+        simulate(study, {str(j): Table.of({"x": x[j::2].tolist()}) for j in range(2)})
 
 
 @pytest.mark.parametrize("value", [0.0, 1e-3, 0.1, 5.0])
 def test_a_constant_column_is_described(value):
     study = parse_study({"study": {"title": "T"}, "describe": {"columns": ["x"]}})
-    found = rehearse(study, {str(j): Table.of({"x": [value] * 100}) for j in range(2)}).findings.description
+    found = simulate(study, {str(j): Table.of({"x": [value] * 100}) for j in range(2)}).findings.description
     assert found is not None
     assert found.columns["x"].sd == 0
     assert found.columns["x"].mean == pytest.approx(value, abs=1e-13)

@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hocket.errors import BadStudy
-from hocket.studies.condition import parse_condition
-from hocket.studies.design_matrix import design_names
-from hocket.studies.formula import Factor, Formula, Survival, parse_formula
+from hocket.studies.data.design_matrix import design_names
+from hocket.studies.spec.condition import parse_condition
+from hocket.studies.spec.formula import Factor, Formula, Survival, parse_formula
 
 
 def terms(text: str) -> list[str]:
@@ -129,7 +129,7 @@ def test_conditions_that_could_be_code_are_refused(text):
 
 
 def test_names_of_columns_follow_the_formula():
-    from hocket.studies.columns import ColumnSection
+    from hocket.studies.spec.columns import ColumnSection
 
     columns = {"b": ColumnSection(levels=(1, 2, 3)), "c": ColumnSection(levels=("x", "y"))}
 

@@ -7,15 +7,15 @@ import pytest
 from scipy import stats
 
 from hocket.errors import BadStudy, NotEstimable
-from hocket.studies import Table, check, glm, parse_study, rehearse
-from tests.studies.cases import HEART, asked, cancer, dealt, diabetes, heart_data, hospitals, judges, table_of
+from hocket.studies import Table, parse_study, simulate
+from tests.studies.cases import HEART, asked, cancer, diabetes, heart_data, hospitals, judges, table_of
 
 EXACT = {"rtol": 1e-8, "atol": 1e-12}  # what the study promises; differences are near 1e-12
 
 
 @heart_data
 def test_four_hospitals_get_what_the_pooled_rows_give():
-    results = rehearse(parse_study(HEART), hospitals())
+    results = simulate(parse_study(HEART), hospitals())
     assert results.data["rows"] == 740
     assert results.rows_by_member == {"cleveland": 303, "hungarian": 261, "switzerland": 46, "va": 130}
     assert results.totals <= 10
@@ -140,39 +140,6 @@ def test_gamma(link):
     shape = len(y) / judge.deviance
     expected = stats.gamma.logpdf(y, shape, scale=judge.fittedvalues / shape).sum()
     np.testing.assert_allclose(results.data["log_likelihood"], expected, rtol=1e-10)
-
-
-@pytest.fixture
-def allowed_site(monkeypatch):
-    """Own intercepts, which are refused for what their sums tell (test_own_intercepts.py), and fitted rightly."""
-    for module in (check, glm):
-        monkeypatch.setattr(module, "refuse_site", lambda members: None)
-
-
-@pytest.mark.usefixtures("allowed_site")
-def test_a_site_has_its_own_intercept_as_with_a_column_for_each():
-    """The pooled fit with a dummy for each member, though no member's intercept is part of any total."""
-    data = {name: diabetes()[name] for name in ("bmi", "bp", "progression")}
-    data["high"] = (data["progression"] > 150).astype(float)
-    tables = dealt(data, 6)
-    study = {"title": "Sites", "site": True}
-    place = np.repeat(np.arange(6), [table.rows for table in tables.values()])
-    pooled = {name: np.concatenate([table.columns[name] for table in tables.values()]) for name in data}
-    X = np.column_stack([pooled["bmi"], pooled["bp"], place[:, None] == np.arange(6)]).astype(float)
-    sm = judges()
-    fits = {
-        "linear": ("progression", sm.OLS(pooled["progression"], X).fit()),
-        "binomial": ("high", sm.GLM(pooled["high"], X, family=sm.families.Binomial()).fit(tol=1e-14)),
-    }
-    for family, (outcome, judge) in fits.items():
-        asking = parse_study({"study": study | {"formula": f"{outcome} ~ bmi + bp", "family": family}})
-        results = rehearse(asking, tables)
-        estimate, se = table_of(results)
-        assert results.findings.fit is not None
-        assert results.findings.fit.names == ("bmi", "bp")
-        np.testing.assert_allclose(estimate, judge.params[:2], **EXACT)
-        np.testing.assert_allclose(se, judge.bse[:2], **EXACT)
-        np.testing.assert_allclose(results.data["log_likelihood"], judge.llf, rtol=1e-10)
 
 
 def test_formula_with_products_powers_logarithms_and_splines():
@@ -340,7 +307,7 @@ def clinics(names: str = "abc", **outcome: object) -> dict[str, Table]:
 
 def test_a_clinic_where_nothing_happened_takes_part_in_a_count_of_events():
     tables = clinics()
-    results = rehearse(
+    results = simulate(
         parse_study({"study": {"title": "T", "formula": "events ~ x", "family": "poisson"}}), tables
     )
     x, y = (np.concatenate([table.columns[name] for table in tables.values()]) for name in ("x", "events"))
@@ -370,37 +337,10 @@ def test_a_clinic_where_nothing_happened_takes_part_in_a_count_of_events():
 )
 def test_outcomes_and_weights_without_a_mean_are_named(asks, tables, said):
     with pytest.raises(BadStudy, match=said):
-        rehearse(parse_study({"study": {"title": "T", "family": "poisson", **asks}}), tables)
+        simulate(parse_study({"study": {"title": "T", "family": "poisson", **asks}}), tables)
 
 
-@pytest.mark.usefixtures("allowed_site")
-def test_own_intercepts_need_an_outcome_that_differs_at_each_member():
-    study = {"title": "T", "family": "poisson", "formula": "events ~ x", "site": True}
-    with pytest.raises(BadStudy, match=r"b: column events is 0 in every row here.*site"):
-        rehearse(parse_study({"study": study}), clinics("abcdef"))
-
-
-@pytest.mark.usefixtures("allowed_site")
-@pytest.mark.parametrize("family", ["linear", "binomial", "poisson", "gamma"])
-def test_what_is_the_same_in_all_rows_of_each_member_is_no_news_beside_own_intercepts(family):
-    """What is left of it is rounding, of either sign."""
-    rng = np.random.default_rng(6)
-    least = 0 if family == "binomial" else 1
-    tables = {
-        name: Table.of(
-            {"x": rng.normal(size=60), "y": rng.integers(least, least + 2, 60), "g": [name] * 60}, name
-        )
-        for name in "abcdef"
-    }
-    study = {
-        "study": {"title": "T", "formula": "y ~ x + C(g)", "family": family, "site": True},
-        "columns": {"g": {"levels": [*"abcdef"]}},
-    }
-    with pytest.raises(NotEstimable, match=r"C\(g\)\[b\] is the same in all rows of each member"):
-        rehearse(parse_study(study), tables)
-
-
-def test_so_it_is_beside_own_hazards():
+def test_what_is_the_same_in_all_rows_of_each_member_is_no_news_beside_own_hazards():
     rng = np.random.default_rng(6)
     tables = {
         name: Table.of(
@@ -410,4 +350,4 @@ def test_so_it_is_beside_own_hazards():
     }
     study = {"study": {"title": "T", "formula": "Surv(t, e) ~ dose", "family": "cox"}}
     with pytest.raises(NotEstimable, match="dose is the same in all rows of each member"):
-        rehearse(parse_study(study), tables)
+        simulate(parse_study(study), tables)

@@ -15,14 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket.errors import BadStudy
-from hocket.noise.summands import flat
-from hocket.studies import Table, check_table, parse_study, rehearse, rehearse_analysis
-from hocket.studies.disclosure import suppressed
-from hocket.studies.evaluate import Evaluation, evaluate, joined
-from hocket.studies.joint_counts import joint_counts
-from hocket.studies.results import concluded
-from hocket.studies.rows import understood_rows
-from hocket.studies.study import DisclosureSection, EvaluateSection
+from hocket.secagg.summands import flat
+from hocket.studies import Table, check_table, parse_study, simulate, simulate_analysis
+from hocket.studies.data.rows import understand
+from hocket.studies.disclosure.joint_counts import joint_counts
+from hocket.studies.disclosure.rules import suppressed
+from hocket.studies.models.evaluate import Evaluation, evaluate, joined
+from hocket.studies.results.results import concluded
+from hocket.studies.spec.study import DisclosureSection, EvaluateSection
 
 ROWS = 40
 SECRET = 123.4375
@@ -48,13 +48,13 @@ def tables(**other: Any) -> dict[str, Table]:
     return {name: Table.of(cells, name) for name, cells in made.items()}
 
 
-def spoken(study: Mapping[str, Any], found: Mapping[str, Table]) -> list[float]:
+def outgoing(study: Mapping[str, Any], found: Mapping[str, Table]) -> list[float]:
     """Every number that was shown to all members until the study was over or refused."""
     shown: list[float] = []
     asked = parse_study(study)
 
-    def heard(name: str, table: Table) -> Any:
-        analysis, total = concluded(understood_rows(asked, table)), None
+    def received(name: str, table: Table) -> Any:
+        analysis, total = concluded(understand(asked, table)), None
         while True:
             try:
                 wanted = analysis.send(total)
@@ -65,7 +65,7 @@ def spoken(study: Mapping[str, Any], found: Mapping[str, Table]) -> list[float]:
                 shown.extend(flat(total).tolist())
 
     with pytest.raises(BadStudy):
-        rehearse_analysis({name: heard(name, table) for name, table in found.items()})
+        simulate_analysis({name: received(name, table) for name, table in found.items()})
     return shown
 
 
@@ -136,7 +136,7 @@ def test_a_study_that_looks_for_one_row_is_shown_counts_alone(name):
         found["b"] = Table.of(columns(1, h=[1, 2] * (ROWS // 2)), "b")
     if "z" in other:
         found["b"] = Table.of(columns(1, z=[0] * ROWS), "b")
-    shown = spoken(study, found)
+    shown = outgoing(study, found)
     assert shown
     assert max(shown) <= 2 * ROWS  # no count is larger, and every sum of x is
     assert all(number == int(number) for number in shown)
@@ -147,7 +147,7 @@ def test_a_rare_level_crossed_with_a_number_is_refused_before_its_sum_is_taken()
         "study": {"title": "T", "formula": "y ~ C(g):x"},
         "columns": {"g": {"levels": [1, 2, 3, 9]}},
     }
-    shown = spoken(study, tables(g=[9, *columns(0)["g"][1:]]))
+    shown = outgoing(study, tables(g=[9, *columns(0)["g"][1:]]))
     assert shown
     assert max(shown) <= 2 * ROWS
 
@@ -170,7 +170,7 @@ def test_no_two_columns_that_pass_differ_in_a_few_rows(first, second, smallest, 
         for j in range(2)
     }
     try:
-        found = rehearse_analysis(parts).result
+        found = simulate_analysis(parts).result
     except BadStudy:
         return
     Z = np.column_stack([X, y])
@@ -223,8 +223,7 @@ def test_questions_without_end_are_refused_before_anybody_counts(study, said):
 
 
 def test_the_widest_model_that_is_allowed_counts_its_columns_right():
-    from hocket.studies.analysis import parameters_of
-    from hocket.studies.design_matrix import term_width
+    from hocket.studies.data.design_matrix import coefficient_names, term_width
 
     study = parse_study(
         {
@@ -234,11 +233,11 @@ def test_the_widest_model_that_is_allowed_counts_its_columns_right():
     )
     assert study.formula is not None
     widths = [term_width(term, study.formula, study.columns) for term in study.formula.terms]
-    assert sum(widths) == len(parameters_of(study))
+    assert sum(widths) == len(coefficient_names(study))
 
 
 def test_a_study_that_means_no_harm_goes_on():
-    results = rehearse(
+    results = simulate(
         parse_study(
             {"study": {"title": "T", "formula": "y ~ x + C(g)"}, "columns": {"g": {"levels": [1, 2, 3]}}}
         ),
@@ -252,7 +251,7 @@ def test_rows_that_others_make_up_do_not_fill_a_cell_where_own_cells_count():
     study = {"study": {"title": "T", "formula": "y ~ C(g) + x"}, "columns": {"g": {"levels": [1, 2, 3, 9]}}}
     found = tables(g=[9, *columns(0)["g"][1:]])
     found["b"] = Table.of(columns(1, g=[9] * 4 + columns(1)["g"][4:]), "b")
-    rehearse(parse_study(study), found)  # joint counts cannot tell
+    simulate(parse_study(study), found)  # joint counts cannot tell
     with pytest.raises(
         BadStudy, match=r"column g is 9 in 1 rows, where \[disclosure\] smallest_own_cell = 5"
     ):
@@ -285,7 +284,7 @@ def held_out(wrong: int) -> tuple[Evaluation, list[float], np.ndarray]:
     y[:wrong] = 1 - y[:wrong]
     shown: list[float] = []
 
-    def heard(some: slice, *, note: bool) -> Any:
+    def received(some: slice, *, note: bool) -> Any:
         analysis, total = evaluate(y[some], predicted[some], EvaluateSection(bins=1000), 5), None
         while True:
             try:
@@ -294,8 +293,8 @@ def held_out(wrong: int) -> tuple[Evaluation, list[float], np.ndarray]:
                 return end.value
             shown.extend(flat(total).tolist() if note else [])
 
-    parts = {"a": heard(slice(0, 60), note=True), "b": heard(slice(60, None), note=False)}
-    return rehearse_analysis(parts).result, shown, predicted
+    parts = {"a": received(slice(0, 60), note=True), "b": received(slice(60, None), note=False)}
+    return simulate_analysis(parts).result, shown, predicted
 
 
 def test_no_prediction_of_a_single_row_is_summed():
@@ -362,7 +361,7 @@ def test_columns_whose_sum_and_difference_is_one_row_are_refused_over_all_member
     with pytest.raises(
         BadStudy, match=r"is 0 but for fewer than 5 joint rows.*leave one of these columns out"
     ):
-        rehearse(study, three_sets(1))
+        simulate(study, three_sets(1))
 
 
 def numbers(rows: int = 120, **other: Any) -> dict[str, list[Any]]:
@@ -486,7 +485,7 @@ def test_shares_of_levels_do_not_tell_how_few_have_the_outcome():
         brought = {
             name: {key: column[place::2] for key, column in cells.items()} for place, name in enumerate("ab")
         }
-        return rehearse(study, {name: Table.of(columns, name) for name, columns in brought.items()})
+        return simulate(study, {name: Table.of(columns, name) for name, columns in brought.items()})
 
     with pytest.raises(BadStudy, match=r"C\(g\)\[r\] has fewer than 5 joint rows with the outcome"):
         asked("y ~ C(g)")
@@ -560,13 +559,13 @@ def test_two_flags_that_meet_in_one_row_are_not_weighed(formula, more):
         name: Table.of({key: cell[j::2] for key, cell in cells.items()}, name) for j, name in enumerate("ab")
     }
     study = {"study": {"title": "T", "formula": formula, **more}}
-    shown = spoken(study, found)
+    shown = outgoing(study, found)
     rule = DisclosureSection().smallest_cell
     assert len(shown) < 60
     with pytest.raises(BadStudy, match=rf"in fewer than {rule} joint rows both .* and .* differ from 0"):
-        rehearse(parse_study(study), found)
+        simulate(parse_study(study), found)
     plain = {"study": {"title": "T", "formula": "y ~ z + a + b"}}
-    assert rehearse(parse_study(plain), found).findings.fit is not None
+    assert simulate(parse_study(plain), found).findings.fit is not None
 
 
 def test_levels_that_are_left_out_do_not_meet_in_one_row():
@@ -588,7 +587,7 @@ def test_levels_that_are_left_out_do_not_meet_in_one_row():
         "columns": columns,
     }
     with pytest.raises(BadStudy, match=r"none of C.* and none of C.* holds"):
-        rehearse(parse_study(study), found)
+        simulate(parse_study(study), found)
     columns["h"]["reference"] = "t"
     with pytest.raises(BadStudy, match=r"C\(h\)\[s\] holds and none of C\(g\)\[q\], C\(g\)\[r\] does"):
-        rehearse(parse_study(study), found)
+        simulate(parse_study(study), found)

@@ -17,13 +17,13 @@ import pytest
 
 from hocket.cli.study import _found  # pyright: ignore[reportPrivateUsage]
 from hocket.errors import BadStudy
-from hocket.noise.summands import flat
-from hocket.studies import Results, Table, parse_study, rehearse
-from hocket.studies.equality import equalities
-from hocket.studies.results_page import results_page
-from hocket.studies.study import DisclosureSection
-from hocket.studies.survival import Survivals
-from hocket.studies.time_grid import Followed, joint_intervals
+from hocket.secagg.summands import flat
+from hocket.studies import Results, Table, parse_study, simulate
+from hocket.studies.results.equality import equalities
+from hocket.studies.results.page import results_page
+from hocket.studies.spec.study import DisclosureSection
+from hocket.studies.summaries.survival import Survivals
+from hocket.studies.summaries.time_grid import FollowUp, joint_intervals
 from tests.studies.cases import lifelines
 
 TRIALS = Path(os.environ.get("HOCKET_DATA", "/nowhere")) / "trials"
@@ -47,7 +47,7 @@ def asked(sample: Sample, grid: list[float], **rules: int) -> Results:
         )
         for one in sorted(set(site.tolist()))
     }
-    return rehearse(study(grid, levels if len(levels) > 1 else None, **rules), members)
+    return simulate(study(grid, levels if len(levels) > 1 else None, **rules), members)
 
 
 def made_up(seed: int = 0, rows: int = 900) -> Sample:
@@ -281,19 +281,19 @@ def published(sample: tuple[int, ...], times: int, groups: int, least: int) -> A
             time += [place % times + 0.5 if place < 2 * times else times + 0.5] * count
             event += [int(place < times)] * count
             group += [g] * count
-    own = Followed(np.array(time), np.array(event), np.array(group), groups)
+    own = FollowUp(np.array(time), np.array(event), np.array(group), groups)
     grid, numbers = [float(t) for t in range(1, times + 1)], list[int]()
     analysis = joint_intervals(own, grid, [*map(str, range(groups))], DisclosureSection(smallest_cell=least))
-    heard: Any = None
+    received: Any = None
     while True:
         try:
-            total = analysis.send(heard)
+            total = analysis.send(received)
         except StopIteration as end:
             found = end.value
             events = tuple((one.first, one.last, *one.counts) for one in found.events)
             return (*found.sizes, *found.on_time), events, found.blocks, tuple(numbers)
         numbers.append(flat(total.values).size)
-        heard = total.values
+        received = total.values
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hocket.errors import NotEstimable
-from hocket.studies import minimise, rehearse_analysis
+from hocket.studies import minimise, simulate_analysis
 from tests.studies.cases import cancer, judges
 
 NAMES = ("mean_radius", "mean_texture", "mean_smoothness", "mean_symmetry")
@@ -28,7 +28,7 @@ def logistic(X: np.ndarray, y: np.ndarray):
 def test_a_logistic_loss_in_tens_of_totals():
     X, y = pooled()
     parts = {str(j): minimise(logistic(X[j::4], y[j::4]), np.zeros(5), tolerance=1e-10) for j in range(4)}
-    done = rehearse_analysis(parts)
+    done = simulate_analysis(parts)
     judge = judges().GLM(y, X, family=judges().families.Binomial()).fit(tol=1e-14)
     np.testing.assert_allclose(done.result.x, judge.params, rtol=1e-6)
     assert 2 * done.result.value == pytest.approx(judge.deviance, rel=1e-12)
@@ -54,7 +54,7 @@ def test_a_loss_written_with_jax():
 
         return loss
 
-    done = rehearse_analysis({str(j): minimise(loss_at(j), np.zeros(5)) for j in range(2)})
+    done = simulate_analysis({str(j): minimise(loss_at(j), np.zeros(5)) for j in range(2)})
     assert done.result.slope <= 1e-9 * 569
     assert done.totals < 60
 
@@ -65,4 +65,4 @@ def test_a_loss_without_a_minimum_is_said_to_have_none():
 
     for most, complaint in ((30, "no minimum in 30 totals"), (1000, "falls without end")):
         with pytest.raises(NotEstimable, match=complaint):
-            rehearse_analysis({name: minimise(downhill, np.zeros(2), most=most) for name in "ab"})
+            simulate_analysis({name: minimise(downhill, np.zeros(2), most=most) for name in "ab"})

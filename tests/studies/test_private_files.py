@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from hocket.cli.study import _found  # pyright: ignore[reportPrivateUsage]
-from hocket.federation.study_task import StudyTask
+from hocket.federation.workloads.study import StudyTask
 from hocket.noise.discrete_gaussian import Bits
-from hocket.studies import Table, parse_study, rehearse, rehearse_analysis
-from hocket.studies.promise import Among
+from hocket.studies import Table, parse_study, simulate, simulate_analysis
+from hocket.studies.disclosure.promise import Among
 
 MEMBERS = ("anna", "bert", "carl", "dora")
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
@@ -50,7 +50,7 @@ def files(part: str, world: int, seed: int, folder: Path) -> dict[str, Any]:
     def bits(name: str) -> Bits:
         return Bits(np.random.default_rng([seed, *name.encode()]).bytes)
 
-    done = rehearse_analysis({name: one.analysis() for name, one in tasks.items()}, bits=bits)
+    done = simulate_analysis({name: one.analysis() for name, one in tasks.items()}, bits=bits)
     tasks["anna"].write(done.result, MEMBERS, folder)
     found: dict[str, Any] = {
         f"{path.name}, number {place}": number
@@ -59,8 +59,8 @@ def files(part: str, world: int, seed: int, folder: Path) -> dict[str, Any]:
         for place, number in enumerate(_seen(path.read_text()))
     }
     found |= dict(_leaves("results.json", json.loads((folder / "results.json").read_text())))
-    rehearsed = rehearse(study, data, bits=bits)
-    words = " ".join(str(one) for one in _found(rehearsed) if isinstance(one, str))
+    simulated = simulate(study, data, bits=bits)
+    words = " ".join(str(one) for one in _found(simulated) if isinstance(one, str))
     return found | {f"terminal, number {place}": one for place, one in enumerate(NUMBER.findall(words))}
 
 

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 
 from hocket.errors import BadInput, BadStudy, NotEstimable
 from hocket.noise.discrete_gaussian import Bits
-from hocket.noise.summands import encoded, flat
-from hocket.noise.total_noise import GRID_BITS, variances, with_noise
-from hocket.privacy.certificates import gdp
-from hocket.privacy.certificates.empirical import Told
-from hocket.studies import Table, check_table, parse_study, rehearse
+from hocket.privacy.dp import gdp
+from hocket.privacy.dp.empirical import Told
+from hocket.secagg.noise_share import GRID_BITS, variances, with_noise
+from hocket.secagg.summands import encoded, flat
+from hocket.studies import Table, check_table, parse_study, simulate
 from hocket.studies.analysis import analyse
-from hocket.studies.private_linear import Bounds, solved
-from hocket.studies.promise import Among, Promise
-from hocket.studies.study import PrivacySection
+from hocket.studies.disclosure.promise import Among, Promise
+from hocket.studies.models.private_linear import Bounds, solved
+from hocket.studies.spec.study import PrivacySection
 from tests.studies.cases import diabetes
 
 PRIVACY = {"epsilon": 1.0, "delta": 1e-6}
@@ -179,8 +179,8 @@ ASKED = {
 
 def test_results_are_near_those_without_noise_by_what_they_say():
     tables = many()
-    exact = rehearse(parse_study(ASKED), tables)
-    noisy = rehearse(parse_study({**ASKED, "privacy": PRIVACY}), tables, bits=bits_by(1))
+    exact = simulate(parse_study(ASKED), tables)
+    noisy = simulate(parse_study({**ASKED, "privacy": PRIVACY}), tables, bits=bits_by(1))
     assert noisy.totals == 1
     for name, one in noisy.data["coefficients"].items():
         true = exact.data["coefficients"][name]
@@ -193,9 +193,9 @@ def test_results_are_near_those_without_noise_by_what_they_say():
     assert described.mean is not None
     assert abs(described.mean - true.mean) < 4 * described.mean_noise + 8 / 2**14
     assert all(abs(one - true.quantiles[share]) < 0.5 for share, one in described.quantiles.items())
-    again = rehearse(parse_study({**ASKED, "privacy": PRIVACY}), tables, bits=bits_by(1))
+    again = simulate(parse_study({**ASKED, "privacy": PRIVACY}), tables, bits=bits_by(1))
     assert again.transcript == noisy.transcript
-    other = rehearse(parse_study({**ASKED, "privacy": PRIVACY}), tables)
+    other = simulate(parse_study({**ASKED, "privacy": PRIVACY}), tables)
     assert other.transcript != noisy.transcript
 
 
@@ -212,7 +212,7 @@ def test_standard_errors_carry_the_noise():
             "privacy": PRIVACY,
         }
     )
-    from hocket.studies.design_matrix import Design
+    from hocket.studies.data.design_matrix import Design
 
     design, bounds, sd = Design(np.zeros((0, 3)), ("Intercept", "a", "b"), True), [Bounds(1.0, 2.0)] * 3, 60.0
     exact = solved(study, design, bounds, u.T @ u, 1e-9)
@@ -238,7 +238,7 @@ def test_too_much_noise_is_said_and_not_solved():
     }
     halves = [{name: cells[j::2].tolist() for name, cells in data.items()} for j in range(2)]
     with pytest.raises(NotEstimable, match=r"noise of deviation .* hides"):
-        rehearse(parse_study(study), {name: Table.of(one) for name, one in zip("ab", halves, strict=True)})
+        simulate(parse_study(study), {name: Table.of(one) for name, one in zip("ab", halves, strict=True)})
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_too_much_noise_is_said_and_not_solved():
             {"study": {"title": "T", "formula": "y ~ x", "family": "poisson"}},
             r"goes with \[describe\] and with family",
         ),
-        ({"study": {"title": "T", "formula": "y ~ x", "site": True}}, "goes without site"),
+        ({"study": {"title": "T", "formula": "y ~ x", "offset": "o"}}, "goes without offset"),
         ({"study": {"title": "T", "formula": "y ~ z"}}, "z has no bounds.*declare range"),
         ({"study": {"title": "T", "formula": "y ~ log(x)"}}, r"log\(x\) has no bounds"),
         ({"study": {"title": "T", "formula": "y ~ rcs(x, 1, 2, 3)"}}, r"rcs\(x\) has no bounds"),
@@ -288,14 +288,14 @@ def test_cells_beyond_a_range_count_as_its_end_and_that_is_noted():
 
 def test_a_promise_against_everybody_is_none():
     with pytest.raises(BadStudy, match="leave at least one"):
-        rehearse(parse_study({**ASKED, "privacy": PRIVACY}), many(400), colluders=4)
+        simulate(parse_study({**ASKED, "privacy": PRIVACY}), many(400), colluders=4)
 
 
 def test_the_page_says_what_is_promised(tmp_path):
-    from hocket.studies.results_page import results_page
+    from hocket.studies.results.page import results_page
 
-    results = rehearse(parse_study({**ASKED, "privacy": PRIVACY}), many(), bits=bits_by(2))
-    page = results_page(results, commands=["hocket study rehearse"]).html()
+    results = simulate(parse_study({**ASKED, "privacy": PRIVACY}), many(), bits=bits_by(2))
+    page = results_page(results, commands=["hocket study simulate"]).html()
     assert "ε = 1, δ = 1e‑06" in page  # with a hyphen that does not break
     assert "Theorem A2 for totals" in page
     assert results.data["privacy"]["mu"] == gdp.mu(1.0, 1e-6)
@@ -321,9 +321,9 @@ def test_with_next_to_no_noise_it_is_the_pooled_fit(formula):
         name: Table.of({key: cells[j::2].tolist() for key, cells in data.items()})
         for j, name in enumerate("ab")
     }
-    exact = rehearse(parse_study(asked), halves).data["coefficients"]
+    exact = simulate(parse_study(asked), halves).data["coefficients"]
     little = PrivacySection(epsilon=1e6, delta=1e-6)  # which no file may ask for
-    noisy = rehearse(replace(parse_study(asked), privacy=little), halves)
+    noisy = simulate(replace(parse_study(asked), privacy=little), halves)
     for name, one in noisy.data["coefficients"].items():
         assert abs(one["estimate"] - exact[name]["estimate"]) < 0.02 * exact[name]["se"] + 3 * math.sqrt(
             max(one["se"] ** 2 - exact[name]["se"] ** 2, 0.0)
@@ -347,7 +347,7 @@ def test_the_command_line_says_what_is_promised(tmp_path, capsys):
         path = tmp_path / f"{name}.csv"
         path.write_text("x\n" + "\n".join(["1.5"] * 300) + "\n")
         paths.append(str(path))
-    command = ["study", "rehearse", str(tmp_path / "study.toml"), "--data", *paths, "--json", "--out"]
+    command = ["study", "simulate", str(tmp_path / "study.toml"), "--data", *paths, "--json", "--out"]
     assert main([*command, str(tmp_path / "one"), "--colluders", "2"]) == 0
     import json
 

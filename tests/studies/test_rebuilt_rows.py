@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from hocket.errors import BadStudy
-from hocket.noise.summands import flat
-from hocket.studies import Table, parse_study, rehearse
+from hocket.secagg.summands import flat
+from hocket.studies import Table, parse_study, simulate
 from hocket.studies.analysis import analyse
 from hocket.studies.check import check_table
-from hocket.studies.patterns import exposure_words, numbers_shown, refuse_determined
-from hocket.studies.rehearsal import fresh_bits, rehearse_analysis, summed
-from hocket.studies.rows import understood_rows
+from hocket.studies.data.rows import understand
+from hocket.studies.disclosure.patterns import exposure_words, numbers_shown, refuse_determined
+from hocket.studies.simulate import fresh_bits, simulate_analysis, summed
 
 FLAGS = {"levels": ["no", "yes"], "map": ["yes"]}
 NAMES = ("x0", "x1", "x2")
@@ -47,16 +47,16 @@ def test_a_member_computes_how_many_of_the_others_rows_have_each_combination_so_
     rng, study = np.random.default_rng(4), flags()
     tables = {name: table(clinic(rng, 120)) for name in ("anna", "bert", "mallory")}
     totals, own = [], []
-    members = {name: understood_rows(study, one) for name, one in tables.items()}
+    members = {name: understand(study, one) for name, one in tables.items()}
     draws = {name: fresh_bits(name) for name in members}
 
     def carry(asked):
-        heard = summed(asked, draws)
-        totals.append(heard["mallory"])
+        received = summed(asked, draws)
+        totals.append(received["mallory"])
         own.append(flat(asked["mallory"].values))
-        return heard
+        return received
 
-    rehearse_analysis({name: analyse(rows) for name, rows in members.items()}, carry=carry)
+    simulate_analysis({name: analyse(rows) for name, rows in members.items()}, carry=carry)
     cells = list(product((0, 1), repeat=4))
     A = np.array([_gives(study, cell, totals) for cell in cells]).T
     b = np.concatenate([flat(total) - mine for total, mine in zip(totals, own, strict=True)])
@@ -82,11 +82,11 @@ def test_a_member_computes_how_many_of_the_others_rows_have_each_combination_so_
 
 def _gives(study: Any, cell: tuple[int, ...], totals: list[Any]) -> np.ndarray:
     """What a row of this combination gives to each total, by the product's own code."""
-    rows, heard, given = understood_rows(study, table(np.array([cell] * 12))), None, []
+    rows, received, given = understand(study, table(np.array([cell] * 12))), None, []
     analysis = analyse(rows)
     for total in totals:
-        given.append(flat(analysis.send(heard).values) / 12)
-        heard = total
+        given.append(flat(analysis.send(received).values) / 12)
+        received = total
     return np.concatenate(given)
 
 
@@ -145,16 +145,16 @@ def test_few_rows_are_refused_where_the_sums_are_as_many_as_their_cells():
         BadStudy,
         match=r"the other members have 60 rows, and over at most 15 steps .* 361 numbers: enough to solve",
     ):
-        rehearse(study, tables(30))
-    numbers = numbers_shown(study, 15)
+        simulate(study, tables(30))
+    numbers = numbers_shown(study)
     with pytest.raises(BadStudy, match=r"It needs more than 72 rows at the others"):
-        refuse_determined(study, numbers // 5, 15)
-    refuse_determined(study, numbers // 5 + 1, 15)
+        refuse_determined(study, numbers // 5)
+    refuse_determined(study, numbers // 5 + 1)
 
 
 def test_a_least_squares_study_shows_one_step_and_is_allowed():
     rng, study = np.random.default_rng(4), flags("linear")
-    rehearse(study, {name: table(clinic(rng, 120)) for name in "abc"})
+    simulate(study, {name: table(clinic(rng, 120)) for name in "abc"})
 
 
 def test_cox_of_yes_or_no_alone_needs_more_events_than_numbers():
@@ -175,8 +175,8 @@ def test_cox_of_yes_or_no_alone_needs_more_events_than_numbers():
     with pytest.raises(
         BadStudy, match=r"the other members have 40 events, .* shows? 50 numbers: enough to solve"
     ):
-        rehearse(study, tables(40))
-    rehearse(study, tables(80))
+        simulate(study, tables(40))
+    simulate(study, tables(80))
     few = {"x": ["no"] * 30 + ["yes"] * 10, "dead": ["yes"] * 20 + ["no"] * 17 + ["yes"] * 3}
     with pytest.raises(BadStudy, match="combinations of x, dead have fewer than 5 rows"):
         check_table(study, Table.of(few | {"t": rng.exponential(1, 40).tolist()}))
@@ -204,9 +204,9 @@ def test_a_term_that_one_row_carries_is_refused_by_name(formula, values, term):
 
 
 def test_a_plan_says_how_many_combinations_there_are_and_how_many_numbers_are_shown():
-    (words,) = exposure_words(flags(), 15)
+    (words,) = exposure_words(flags())
     assert words.startswith(
         "x0, x1, x2, y can be combined in 16 ways, and the model over at most 15 steps shows up to"
     )
     assert "A member can compute how many of the others' rows have each combination." in words
-    assert exposure_words(parse_study({"study": {"title": "T", "formula": "y ~ x"}}), 15) == ()
+    assert exposure_words(parse_study({"study": {"title": "T", "formula": "y ~ x"}})) == ()

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket.algorithm import Total
+from hocket.algorithm import SecureSum
 from hocket.errors import BadStudy
-from hocket.studies import parse_study, rehearse_analysis, together
-from hocket.studies.results import concluded
-from hocket.studies.rows import understood_rows
+from hocket.studies import parse_study, simulate_analysis, together
+from hocket.studies.data.rows import understand
+from hocket.studies.results.results import concluded
 from tests.studies.cases import asked, dealt, diabetes, table_of
 
 
 def once(values, bits=64, names=None):
-    total = yield Total(values, bits=bits, names=names)
+    total = yield SecureSum(values, bits=bits, names=names)
     return total
 
 
@@ -26,7 +26,7 @@ whole = st.lists(st.integers(-(2**50), 2**50), min_size=3, max_size=3)
 @given(st.lists(whole, min_size=1, max_size=6), st.integers(0, 60))
 def test_a_total_of_whole_numbers_is_exact(rows, bits):
     parts = {str(j): once({"a": np.array(row, dtype=float)}, bits) for j, row in enumerate(rows)}
-    found = rehearse_analysis(parts).result["a"]
+    found = simulate_analysis(parts).result["a"]
     assert [int(one) for one in found] == [sum(column) for column in zip(*rows, strict=True)]
 
 
@@ -36,14 +36,14 @@ def test_the_order_of_members_changes_no_bit(values, order):
     order.shuffle(shuffled)
 
     def total(numbers):
-        return rehearse_analysis({str(j): once(np.array([x])) for j, x in enumerate(numbers)}).result
+        return simulate_analysis({str(j): once(np.array([x])) for j, x in enumerate(numbers)}).result
 
     assert total(values).tobytes() == total(shuffled).tobytes()
 
 
 def test_what_comes_back_has_the_form_of_what_was_given():
     tree = {"b": (np.ones((2, 3)), np.zeros(1)), "a": np.array(5.0)}
-    found = rehearse_analysis({"x": once(tree), "y": once(tree)}).result
+    found = simulate_analysis({"x": once(tree), "y": once(tree)}).result
     assert found["b"][0].shape == (2, 3)
     assert float(found["a"]) == 10.0
 
@@ -58,36 +58,36 @@ def test_what_a_sum_cannot_hold_is_refused_by_name(wrong):
     with pytest.raises(
         BadStudy, match=r"clinic B: sum of chol is .*too large for an exact sum over 2 members"
     ):
-        rehearse_analysis(parts)
+        simulate_analysis(parts)
 
 
 def test_members_with_other_totals_are_refused():
     with pytest.raises(BadStudy, match="different length"):
-        rehearse_analysis({"a": once(np.zeros(2)), "b": once(np.zeros(3))})
+        simulate_analysis({"a": once(np.zeros(2)), "b": once(np.zeros(3))})
 
     def silent():
         return 1
         yield
 
     with pytest.raises(BadStudy, match="do not agree on when"):
-        rehearse_analysis({"a": once(np.zeros(2)), "b": silent()})
+        simulate_analysis({"a": once(np.zeros(2)), "b": silent()})
 
 
 def test_analyses_side_by_side_take_as_many_totals_as_the_longest():
     def several(count, bits=64):
         seen = []
         for step in range(count):
-            seen.append(float((yield Total(np.array([float(step)]), bits=bits))[0]))
+            seen.append(float((yield SecureSum(np.array([float(step)]), bits=bits))[0]))
         return seen
 
     def both():
         return together({"short": several(2), "long": several(5), "none": several(0)})
 
-    done = rehearse_analysis({"a": both(), "b": both()})
+    done = simulate_analysis({"a": both(), "b": both()})
     assert done.result == {"short": [0, 2], "long": [0, 2, 4, 6, 8], "none": []}
     assert done.totals == 5
     mixed = {name: together({"a": several(2, 44), "b": several(3, 64)}) for name in ("x", "y")}
-    assert rehearse_analysis(mixed).result == {"a": [0, 2], "b": [0, 2, 4]}
+    assert simulate_analysis(mixed).result == {"a": [0, 2], "b": [0, 2, 4]}
 
 
 def test_results_hardly_depend_on_who_holds_which_rows():
@@ -109,9 +109,7 @@ def test_every_member_comes_to_the_same_from_the_same_totals():
         return result
 
     tables = dealt(data, 3)
-    done = rehearse_analysis(
-        {name: followed(understood_rows(study, table)) for name, table in tables.items()}
-    )
+    done = simulate_analysis({name: followed(understand(study, table)) for name, table in tables.items()})
     assert len(ends) == 3
     common = [{**one.data, "rows_by_member": None} for one in ends]
     assert common[0] == common[1] == common[2]

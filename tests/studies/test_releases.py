@@ -13,13 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket.errors import BadStudy, JournalError
+from hocket.federation.state.accounts import Accounts
 from hocket.studies import Study, Table, check_table, parse_study
 from hocket.studies.analysis import promise_of
-from hocket.studies.isolation import isolated
-from hocket.studies.known_rows import FOLDER, KnownRows
-from hocket.studies.releases import FILE, Releases, Terms
-from hocket.studies.row_sets import row_sets
-from hocket.studies.study import PrivacySection
+from hocket.studies.disclosure.isolation import isolated
+from hocket.studies.disclosure.known_rows import KnownRows
+from hocket.studies.disclosure.releases import Releases
+from hocket.studies.disclosure.row_sets import row_sets
+from hocket.studies.spec.study import PrivacySection
 
 
 def table(rows: int, first: int = 0) -> Table:
@@ -38,7 +39,7 @@ def begin(home: Releases, of: Table, study: Study | None = None) -> None:
 
 @pytest.fixture
 def home(tmp_path) -> Releases:
-    home = Releases(tmp_path / "home")
+    home = Releases(Accounts(tmp_path / "home"))
     begin(home, table(100))
     return home
 
@@ -48,7 +49,7 @@ def test_the_same_rows_serve_again_and_are_remembered_once_per_study(home):
     assert len(home.all) == 1
     begin(home, table(100), asked("Second"))
     assert [one.title for one in home.all] == ["First", "Second"]
-    assert Releases(home.home).all[1].line == home.all[1].line
+    assert Releases(home.store).all[1].line == home.all[1].line
     assert home.all[0].words == "'First': y, x in 100 rows"
 
 
@@ -155,19 +156,19 @@ def test_rows_that_differ_by_enough_are_taken_in_any_order(home):
 
 def test_nothing_in_the_files_tells_what_rows_hold_and_nobody_else_reads_them(home, tmp_path):
     """Another home, with another secret, remembers the same rows in other bytes."""
-    other = KnownRows(tmp_path / "other").fingerprints(table(100))
-    mine = KnownRows(home.home).fingerprints(table(100))
+    other = KnownRows(Accounts(tmp_path / "other")).fingerprints(table(100))
+    mine = KnownRows(home.store).fingerprints(table(100))
     assert not (other.cells == mine.cells).any()
-    kept = [home.home / FILE, *(home.home / FOLDER).iterdir()]
-    assert len(kept) == 2
+    kept = [*(tmp_path / "home").iterdir()]
+    assert {path.name for path in kept} == {"accounts.db", "accounts.db.lock"}
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in kept)
 
 
-@pytest.mark.parametrize("which", [FILE, FOLDER])
-def test_a_damaged_file_is_said_to_be(home, which):
-    path = home.home / FILE if which == FILE else next((home.home / FOLDER).iterdir())
-    path.write_text("{not json\n")
-    with pytest.raises(JournalError, match="is damaged"):
+@pytest.mark.parametrize("damage", ["releases SET line = '{not json'", "versions SET cells = x'00'"])
+def test_damaged_accounts_are_said_to_be(home, damage):
+    with home.store.writing() as write:
+        write.execute(f"UPDATE {damage}")
+    with pytest.raises(JournalError, match="are damaged"):
         begin(home, table(100), asked("Second"))
 
 
@@ -248,7 +249,7 @@ FLAGS = Table.of(
 )
 def test_columns_of_two_studies_that_differ_by_one_row_are_refused(tmp_path, first, second):
     """In one study near twins are refused; in two, the difference of their sums of z was the z of that row."""
-    releases = Releases(tmp_path)
+    releases = Releases(Accounts(tmp_path))
     columns = {"old": {"from": "age", "map": "age > 45"}, "older": {"from": "age", "map": "age > 50"}}
     if "sex:old" not in first["formula"]:
         columns = {}
@@ -264,7 +265,7 @@ def test_columns_of_two_studies_that_differ_by_one_row_are_refused(tmp_path, fir
 
 def test_the_mean_that_fills_in_is_a_sum_over_rows_of_its_own(tmp_path):
     """Eleven rows have no dose, ten of them no lab either: the mean of lab over all, and over the others, shows one."""
-    releases = Releases(tmp_path)
+    releases = Releases(Accounts(tmp_path))
     describe = parse_study({"study": {"title": "Lab"}, "describe": {"columns": ["lab"]}})
     model = parse_study(
         {"study": {"title": "Dose", "formula": "dose ~ lab"}, "columns": {"lab": {"missing": "mean"}}}
@@ -277,10 +278,10 @@ def test_the_mean_that_fills_in_is_a_sum_over_rows_of_its_own(tmp_path):
 
 
 def test_noise_that_is_drawn_anew_is_told_anew(tmp_path):
-    home, study = Releases(tmp_path), asked()
+    home, study = Releases(Accounts(tmp_path)), asked()
     sets = row_sets(check_table(study, table(100))[1])
     for run in ("one", "one", "another"):  # the first is taken up again after a crash
-        home.begin(study, table(100), sets, Terms(0.5, run))
+        home.begin(study, table(100), sets, 0.5, run)
     assert [one.run for one in home.all] == ["one", "another"]
 
 
@@ -297,7 +298,7 @@ def test_a_second_study_cannot_weaken_the_rule_of_the_first(home):
 
 
 def test_of_two_lax_studies_the_member_s_own_policy_still_counts(tmp_path):
-    home = Releases(tmp_path)
+    home = Releases(Accounts(tmp_path))
     begin(home, table(100), ruled("y ~ x", 1, "First"))
     lax = ruled("y ~ x", 1, where=("y < 97",))
     sets = row_sets(check_table(lax, table(100))[1])
@@ -307,9 +308,9 @@ def test_of_two_lax_studies_the_member_s_own_policy_still_counts(tmp_path):
 
 
 def test_a_later_study_is_held_to_the_strictest_of_the_earlier_ones(tmp_path):
-    home = Releases(tmp_path)
+    home = Releases(Accounts(tmp_path))
     begin(home, table(100), ruled("y ~ x", 20, "Strict"))
-    assert Releases(tmp_path).all[0].fewest_different == 20
+    assert Releases(Accounts(tmp_path)).all[0].fewest_different == 20
     with pytest.raises(BadStudy, match=r"tell 10 apart, where 'Strict' has fewest_different = 20"):
         begin(home, table(90), ruled("y ~ x", 5))
     begin(home, table(80), ruled("y ~ x", 5))
@@ -318,28 +319,28 @@ def test_a_later_study_is_held_to_the_strictest_of_the_earlier_ones(tmp_path):
 @pytest.mark.parametrize(("name", "least"), [("smallest_cell", 5), ("fewest_rows", 10)])
 def test_a_later_study_shows_no_count_that_an_earlier_one_kept_back(tmp_path, name, least):
     """Only fewest_different was remembered: a second study with smallest_cell = 1 showed what the first had hidden."""
-    home, sets = Releases(tmp_path), row_sets(check_table(asked(), table(100))[1])
+    home, sets = Releases(Accounts(tmp_path)), row_sets(check_table(asked(), table(100))[1])
     home.begin(asked(), table(100), sets)
     rules = {"fewest_different": 5, name: least - 1}
     lax = parse_study({"study": {"title": "Second", "formula": "y ~ x"}, "disclosure": rules})
     with pytest.raises(
         BadStudy, match=rf"{name} = {least - 1}.*'First', which has {name} = {least}.*{least} or more"
     ):
-        Releases(tmp_path).begin(lax, table(100), sets)
+        Releases(Accounts(tmp_path)).begin(lax, table(100), sets)
     assert len(home.all) == 1
     begin(home, table(300, 200), lax)  # other rows
 
 
 def test_a_rule_so_large_that_it_looks_at_no_level_switches_no_smaller_one_off(tmp_path):
     """Flags of 30 and 29 rows: under fewest_different = 40 neither had rows enough to be held against others."""
-    home = Releases(tmp_path)
+    home = Releases(Accounts(tmp_path))
     begin(home, FLAGS, ruled("z ~ icu", 40, "First"))
     with pytest.raises(BadStudy, match=r"tell 1 apart, where fewest_different = 5 is held in any case"):
         begin(home, FLAGS, ruled("z ~ tube", 40))
 
 
 def test_a_title_with_braces_is_only_a_title(tmp_path):
-    home = Releases(tmp_path)
+    home = Releases(Accounts(tmp_path))
     begin(home, table(100), ruled("y ~ x", 5, "{0.__class__}"))
     with pytest.raises(BadStudy, match=r"where '\{0.__class__\}' has fewest_different = 5"):
         begin(home, table(100), ruled("y ~ x", 1, where=("y < 99",)))
@@ -348,13 +349,12 @@ def test_a_title_with_braces_is_only_a_title(tmp_path):
 def test_what_is_forgotten_is_held_against_nobody(home):
     sets = row_sets(check_table(asked(), table(103))[1])
     with pytest.raises(BadStudy):
-        home.begin(asked("Second"), table(103), sets, Terms(run="wrong"))
+        home.begin(asked("Second"), table(103), sets, run="wrong")
     begin(home, table(60), asked("Third"))
     assert home.forget("no such run") == []
     assert [one.title for one in home.forget("")] == ["First", "Third"]  # these were of no run
-    home.begin(asked("Second"), table(103), sets, Terms(run="right"))
+    home.begin(asked("Second"), table(103), sets, run="right")
     assert [one.run for one in home.all] == ["right"]
-    assert stat.S_IMODE((home.home / FILE).stat().st_mode) == 0o600
 
 
 def noisy(epsilon: float, title: str, where: tuple[str, ...] = ()) -> Study:
@@ -367,14 +367,14 @@ def noisy(epsilon: float, title: str, where: tuple[str, ...] = ()) -> Study:
 @pytest.mark.parametrize("order", ["noise first", "noise second"])
 def test_an_epsilon_that_hides_nothing_does_not_switch_the_rule_off(tmp_path, order):
     """Noise of ε = 10,000 is no noise: the difference of the two sums is the row of one patient."""
-    home = Releases(tmp_path)
+    home = Releases(Accounts(tmp_path))
 
     def told(epsilon: float) -> None:
         study = noisy(epsilon, "Noisy", where=("y < 99",))
         rows = check_table(study, table(100))[1]
         promise = promise_of(rows)
         assert promise is not None
-        home.begin(study, table(100), row_sets(rows), Terms(promise.mu, "run"))
+        home.begin(study, table(100), row_sets(rows), promise.mu, "run")
 
     pair = [partial(begin, home, table(100)), partial(told, 1e4)]
     first, second = pair if order == "noise second" else pair[::-1]
@@ -452,7 +452,7 @@ def test_rows_are_known_again_in_a_file_that_writes_cells_in_another_way(tmp_pat
         made = Table.of({"y": list(range(rows)), "x": [one % 7 for one in range(rows)], "z": [cell] * rows})
         return replace(made, decimal=sign)
 
-    known = KnownRows(tmp_path)
+    known = KnownRows(Accounts(tmp_path))
     found = known.fingerprints(written(before, 50))
     known.remember(found, known.numbers(found))
     again = known.numbers(known.fingerprints(written(after, 51, decimal)))

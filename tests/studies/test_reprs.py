@@ -14,20 +14,20 @@ import numpy as np
 import pytest
 
 import hocket.studies
-from hocket.federation.study_task import StudyTask
+from hocket.federation.workloads.study import StudyTask
 from hocket.studies import Table, check_table, parse_study
-from hocket.studies.columns import understood
-from hocket.studies.cox import followed
-from hocket.studies.glm import observed
-from hocket.studies.row_sets import row_sets
-from hocket.studies.time_grid import Followed
+from hocket.studies.disclosure.row_sets import row_sets
+from hocket.studies.models.cox import stratum
+from hocket.studies.models.glm import observed
+from hocket.studies.spec.columns import understood
+from hocket.studies.summaries.time_grid import FollowUp
 
 PER_ROW = re.compile(r"\b\w+\[np\.ndarray, ['\"][^'\"]*\brows\b|Sequence\[Any\]|Sequence\[object\]")
 """Annotations of values that each row has."""
 
 
 def dataclasses_of_studies() -> Iterator[type[Any]]:
-    for module in pkgutil.iter_modules(hocket.studies.__path__, "hocket.studies."):
+    for module in pkgutil.walk_packages(hocket.studies.__path__, "hocket.studies."):
         loaded = importlib.import_module(module.name)
         for one in vars(loaded).values():
             if inspect.isclass(one) and one.__module__ == module.name and dataclasses.is_dataclass(one):
@@ -46,7 +46,7 @@ def test_the_rule_finds_what_holds_rows():
         for one in dataclasses_of_studies()
         if any(PER_ROW.search(str(field.type)) for field in dataclasses.fields(one))
     }
-    assert {"Table", "Rows", "Cells", "Observed", "Followed", "Sample", "Design", "RowSet"} <= holders
+    assert {"Table", "Rows", "Cells", "Observed", "FollowUp", "Stratum", "Design", "RowSet"} <= holders
 
 
 SECRET = 8765.25
@@ -79,8 +79,8 @@ def test_nothing_prints_a_value():
         check,
         StudyTask(study, table, "anna"),
         observed(study, values, 60),
-        followed(cox, values, 60),
-        Followed(values["t"], values["e"], np.zeros(60), 1),
+        stratum(cox, values, 60),
+        FollowUp(values["t"], values["e"], np.zeros(60), 1),
         understood("x", study.column("x"), columns["x"]),
         understood("x", study.column("x"), ["secret", "8765,25"]),
         *row_sets(rows),

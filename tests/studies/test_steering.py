@@ -8,25 +8,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hocket.algorithm import Total
+from hocket.algorithm import SecureSum
 from hocket.errors import HocketError, NotEstimable
-from hocket.studies import Table, parse_study, rehearse
-from hocket.studies import newton as search
+from hocket.studies import Table, parse_study, simulate
 from hocket.studies.analysis import analyse
 from hocket.studies.check import check_table
-from hocket.studies.rehearsal import fresh_bits, rehearse_analysis, summed
-from hocket.studies.steering import (
+from hocket.studies.disclosure.steering import (
     FARTHEST,
     REACH,
     Declared,
-    Watch,
+    SumBounds,
     damped,
     refuse_curvature,
     refuse_far,
     refuse_sums,
 )
-from hocket.studies.study import Study
-from hocket.studies.symmetric import packed, unpacked
+from hocket.studies.models import newton as search
+from hocket.studies.models.symmetric import packed, unpacked
+from hocket.studies.simulate import fresh_bits, simulate_analysis, summed
+from hocket.studies.spec.study import Study
 
 COLUMNS = ("age", "bmi", "sbp")
 STUDY = parse_study(
@@ -72,9 +72,12 @@ def steered(lie: str, per: int = 60, study: Study = STUDY) -> tuple[int, str]:
         searching = "model" in own and "score" in own["model"]
         if searching:
             false = own["model"] | _lie(lie, rng, state, per)
-            asked = {**asked, "mallory": Total({"model": own | {"model": false}}, bits=asked["mallory"].bits)}
-        heard = summed(asked, draws)
-        total = heard["mallory"]["model"]
+            asked = {
+                **asked,
+                "mallory": SecureSum({"model": own | {"model": false}}, bits=asked["mallory"].bits),
+            }
+        received = summed(asked, draws)
+        total = received["mallory"]["model"]
         if "squares" in total:
             n = float(total["rows"][0])
             mean = total["sum"] / n
@@ -90,10 +93,10 @@ def steered(lie: str, per: int = 60, study: Study = STUDY) -> tuple[int, str]:
                 unpacked(total["model"]["information"]), total["model"]["score"]
             )
             state["steps"] += 1
-        return heard
+        return received
 
     try:
-        rehearse_analysis({name: analyse(rows) for name, rows in members.items()}, carry=carry)
+        simulate_analysis({name: analyse(rows) for name, rows in members.items()}, carry=carry)
         ends = "finished"
     except HocketError as error:
         ends = str(error)
@@ -121,8 +124,8 @@ def _lie(lie: str, rng: np.random.Generator, state: dict[str, Any], per: int) ->
 
 
 def test_without_the_bounds_a_liar_reads_rows(monkeypatch):
-    monkeypatch.setattr(Watch, "refuse_impossible", lambda *asked: None)
-    monkeypatch.setattr(Watch, "refuse_few", lambda *asked: None)
+    monkeypatch.setattr(SumBounds, "refuse_impossible", lambda *asked: None)
+    monkeypatch.setattr(SumBounds, "refuse_few", lambda *asked: None)
     monkeypatch.setattr(search, "damped", lambda move, *asked: move)
     with np.errstate(all="ignore"):
         rows, _ = steered("as large as it takes")
@@ -146,7 +149,7 @@ def test_an_offset_does_not_switch_the_bound_on_information_off():
     assert rows == 0
     assert "the others' information is larger than their rows allow" in ends
     rng = np.random.default_rng(2)
-    rehearse(WITH_OFFSET, {name: table(clinic(rng, 80)) for name in "abc"})
+    simulate(WITH_OFFSET, {name: table(clinic(rng, 80)) for name in "abc"})
 
 
 def test_honest_sums_pass_whatever_the_family():
@@ -157,7 +160,7 @@ def test_honest_sums_pass_whatever_the_family():
             rows = clinic(rng, 80)
             y = {"binomial": rows[:, 3], "poisson": rng.poisson(3, 80)}.get(family, rng.gamma(2, 1, 80))
             tables[name] = Table.of({"x": rows[:, 0].tolist(), "z": rows[:, 1].tolist(), "y": y.tolist()})
-        rehearse(parse_study({"study": {"title": "T", "formula": "y ~ x + z", "family": family}}), tables)
+        simulate(parse_study({"study": {"title": "T", "formula": "y ~ x + z", "family": family}}), tables)
 
 
 @pytest.mark.parametrize(
@@ -211,8 +214,8 @@ def moved(monkeypatch: pytest.MonkeyPatch) -> float:
     """How far the longest step of a search that a liar leads moves a member's linear predictor, root mean square."""
     seen: list[np.ndarray] = []
     with monkeypatch.context() as patch:
-        patch.setattr(Watch, "refuse_few", lambda watch, linear, weights: seen.append(linear))
-        patch.setattr(Watch, "refuse_impossible", lambda *asked: None)
+        patch.setattr(SumBounds, "refuse_few", lambda bounds, linear, weights: seen.append(linear))
+        patch.setattr(SumBounds, "refuse_impossible", lambda *asked: None)
         with np.errstate(all="ignore"):
             steered("as large as it takes")
     paths = [[one for one in seen if len(one) == rows] for rows in (60, 40)]
@@ -230,7 +233,7 @@ def test_a_search_takes_damped_steps(monkeypatch):
 
 
 def test_a_member_stops_where_a_few_of_its_rows_make_up_its_part():
-    watch = Watch(Declared(20.0, np.ones(1), np.zeros(1), np.ones(1)), 5)
-    watch.refuse_few(np.zeros(40), np.ones(40))
+    bounds = SumBounds(Declared(20.0, np.ones(1), np.zeros(1), np.ones(1)), 5)
+    bounds.refuse_few(np.zeros(40), np.ones(40))
     with pytest.raises(NotEstimable, match="fewer than 5 of one member's rows would make up its part"):
-        watch.refuse_few(np.zeros(40), np.where(np.arange(40) < 3, 0.25, 1e-6))
+        bounds.refuse_few(np.zeros(40), np.where(np.arange(40) < 3, 0.25, 1e-6))

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket.errors import BadStudy, NotEstimable
-from hocket.studies import Results, Table, parse_study, rehearse, rehearse_analysis
-from hocket.studies.study import DisclosureSection
-from hocket.studies.time_grid import Followed, joint_intervals
+from hocket.studies import Results, Table, parse_study, simulate, simulate_analysis
+from hocket.studies.spec.study import DisclosureSection
+from hocket.studies.summaries.time_grid import FollowUp, joint_intervals
 from tests.studies.cases import judges, lifelines, table_of
 
 TERMS = ("fin", "age", "wexp", "mar", "race", "prio")
@@ -36,7 +36,7 @@ def members(frame: Any, by: str) -> dict[str, Table]:
 def cox(frame: Any, ties: str) -> Results:
     formula = f"Surv(week, arrest) ~ {' + '.join(TERMS)}"
     study = {"study": {"title": "Rossi", "formula": formula, "family": "cox", "ties": ties}}
-    return rehearse(parse_study(study), members(frame, "paro"))
+    return simulate(parse_study(study), members(frame, "paro"))
 
 
 def test_cox_stratified_by_member_with_efrons_ties(rossi):
@@ -89,7 +89,7 @@ def curves(frame: Any, grid: list[float], *, smallest: int = 1, **more: Any) -> 
         "columns": {"fin": {"levels": [0, 1]}},
         "disclosure": {"smallest_cell": smallest},
     }
-    return rehearse(parse_study(study), members(frame, "race"))
+    return simulate(parse_study(study), members(frame, "race"))
 
 
 def test_kaplan_meier_on_a_grid_of_all_times_is_the_pooled_curve(rossi):
@@ -138,7 +138,7 @@ def test_whoever_leaves_before_the_first_time_is_not_at_risk_at_it():
     rows = {"week": [5.0] + [10.0] * 9, "arrest": [0] + [1] * 5 + [0] * 4, "fin": [0] * 10}
     survival = {"time": "week", "event": "arrest", "grid": [10.0]}
     study = {"study": {"title": "T"}, "survival": survival, "disclosure": {"smallest_cell": 1}}
-    found = rehearse(parse_study(study), {"a": Table.of(rows), "b": Table.of(rows)}).findings.survival
+    found = simulate(parse_study(study), {"a": Table.of(rows), "b": Table.of(rows)}).findings.survival
     assert found is not None
     assert found.curves[0].at_risk == (18,)
     assert found.curves[0].survival == (pytest.approx(1 - 10 / 18),)
@@ -170,7 +170,7 @@ def test_whatever_the_rows_intervals_have_none_or_enough_and_lose_nobody(rows, l
     grid = [float(t) for t in range(1, 11)]
     parts = {
         str(j): joint_intervals(
-            Followed(time[j::3], event[j::3], group[j::3], 2),
+            FollowUp(time[j::3], event[j::3], group[j::3], 2),
             grid,
             ("a", "b"),
             DisclosureSection(smallest_cell=least),
@@ -180,7 +180,7 @@ def test_whatever_the_rows_intervals_have_none_or_enough_and_lose_nobody(rows, l
     least = 3 if least == 2 else least
     came = (event == 1) & (time <= 10)
     try:
-        found = rehearse_analysis(parts).result
+        found = simulate_analysis(parts).result
     except BadStudy:
         few = [
             count
@@ -218,7 +218,7 @@ def test_few_who_go_on_after_the_last_time_are_not_told_from_those_who_left_befo
         "survival": {"time": "week", "event": "arrest", "grid": [10.0, 20.0, 30.0]},
         "disclosure": {"smallest_cell": 6},
     }
-    found = rehearse(parse_study(study), {"a": Table.of(rows), "b": Table.of(rows)}).findings.survival
+    found = simulate(parse_study(study), {"a": Table.of(rows), "b": Table.of(rows)}).findings.survival
     assert found is not None
     assert found.grid == (10.0, 20.0, 30.0)
     curve = found.curves[0]
@@ -238,4 +238,4 @@ def test_a_level_without_events_is_named_under_efron_too():
         )
     study = {"title": "T", "formula": "Surv(t, e) ~ x + g", "family": "cox"}
     with pytest.raises(NotEstimable, match=r"\bg:"):
-        rehearse(parse_study({"study": study}), tables, colluders=1)
+        simulate(parse_study({"study": study}), tables, colluders=1)

@@ -9,9 +9,9 @@ import pytest
 
 from hocket.errors import BadStudy
 from hocket.studies import Table, parse_study, read_study, read_table
-from hocket.studies.columns import ColumnSection, text_of, understood
-from hocket.studies.leverage import carried
-from hocket.studies.rows import understood_rows
+from hocket.studies.data.rows import understand
+from hocket.studies.disclosure.leverage import carried
+from hocket.studies.spec.columns import ColumnSection, text_of, understood
 
 STUDY = parse_study({"study": {"title": "T", "formula": "y ~ x"}, "columns": {"y": {"from": "grösse"}}})
 
@@ -23,7 +23,7 @@ def written(tmp_path, text: str, encoding: str = "utf-8", name: str = "t.csv"):
 
 
 def values_in(table) -> list[list[float]]:
-    rows = understood_rows(STUDY, table)
+    rows = understand(STUDY, table)
     return [rows.values["y"].tolist(), rows.values["x"].tolist()]
 
 
@@ -54,7 +54,7 @@ def test_decimal_commas(tmp_path):
     assert "commas are decimal" in " ".join(table.notes)
     quoted = written(tmp_path, 'grösse,x\n"1,5",2\n-3e2,"4,25"\n')
     with pytest.raises(BadStudy, match=r"column y is to be numbers, but 1 row have '1,5'.*--decimal ,"):
-        understood_rows(STUDY, read_table(quoted))
+        understand(STUDY, read_table(quoted))
     assert values_in(read_table(quoted, decimal=",")) == EXPECTED
 
 
@@ -74,7 +74,7 @@ def test_points_that_may_mean_thousands_are_asked_about(tmp_path):
         read_table(path)
     assert values_in(read_table(path, decimal="."))[0] == [92.0, 950.0]
     with pytest.raises(BadStudy, match=r"points between thousands are not read.*\(92000 for 92\.000\)"):
-        understood_rows(STUDY, read_table(path, decimal=","))
+        understand(STUDY, read_table(path, decimal=","))
     for text in ("grösse;x\n92.000;1.5\n950;2\n", "grösse,x\n92.000,1\n950,2\n"):  # points are decimal here
         assert values_in(read_table(written(tmp_path, text)))[0] == [92.0, 950.0]
 
@@ -91,7 +91,7 @@ def test_a_column_of_thousands_beside_one_of_decimal_commas_is_asked_about(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("cells", "cure"),
+    ("cells", "fix"),
     [
         (["92,000", "105,000"], r"have '92,000', '105,000'; commas between thousands.*\(92000 for 92,000\)"),
         (["92,000", "950"], "commas between thousands"),
@@ -107,14 +107,14 @@ def test_a_column_of_thousands_beside_one_of_decimal_commas_is_asked_about(tmp_p
         (["12a"], "mend them"),
     ],
 )
-def test_commas_in_a_file_of_points(cells, cure):
+def test_commas_in_a_file_of_points(cells, fix):
     (complaint,) = understood("income", ColumnSection(), cells).complaints
-    assert re.search(cure, complaint)
-    assert ("say that commas are decimal" in complaint) == ("commas are decimal" in cure)
+    assert re.search(fix, complaint)
+    assert ("say that commas are decimal" in complaint) == ("commas are decimal" in fix)
 
 
 @pytest.mark.parametrize(
-    ("cells", "cure"),
+    ("cells", "fix"),
     [
         (["1.234,5", "2.000,25"], r"points between thousands.*\(1234,5 for 1.234,5\)"),
         (["92.000", "105.000"], r"points between thousands.*\(92000 for 92.000\)"),
@@ -123,10 +123,10 @@ def test_commas_in_a_file_of_points(cells, cure):
         (["1,234.5"], "commas between thousands"),
     ],
 )
-def test_points_in_a_file_of_commas(cells, cure):
+def test_points_in_a_file_of_commas(cells, fix):
     """Before, 92.000 was read as 92 where commas are decimal."""
     (complaint,) = understood("income", ColumnSection(), cells, ",").complaints
-    assert re.search(cure, complaint)
+    assert re.search(fix, complaint)
 
 
 def test_decimal_commas_are_read():
@@ -155,7 +155,7 @@ def test_names_that_look_alike_are_told_apart(there, how):
     """Before: there is no column 'sex' (did you mean 'sex'?)."""
     study = parse_study({"study": {"title": "T", "formula": "y ~ sex"}})
     with pytest.raises(BadStudy) as raised:
-        understood_rows(study, Table.of({"y": [1.0, 2.0], there: [0, 1]}))
+        understand(study, Table.of({"y": [1.0, 2.0], there: [0, 1]}))
     assert how in str(raised.value)
     assert "did you mean 'sex'?" not in str(raised.value)
 
@@ -166,7 +166,7 @@ def test_parquet(tmp_path):
 
     path = tmp_path / "t.parquet"
     parquet.write_table(pyarrow.table({"grösse": [1.5, None], "x": [2, 4]}), path)
-    rows = understood_rows(STUDY, read_table(path))
+    rows = understand(STUDY, read_table(path))
     np.testing.assert_array_equal(rows.values["y"], [1.5, np.nan])
     assert rows.values["x"].tolist() == [2.0, 4.0]
     path.write_bytes(b"PAR1 and no more")

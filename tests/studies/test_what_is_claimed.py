@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hocket.studies import Results, Table, check_table, parse_study, rehearse
-from hocket.studies.equality import FITS, QUESTION, equalities, equality_card
-from hocket.studies.evaluate import Evaluation
-from hocket.studies.figures import performance
-from hocket.studies.results import digest_of
-from hocket.studies.results_page import results_page
-from hocket.studies.results_tables import labels
-from hocket.studies.study import QuestionSection
+from hocket.studies import Results, Table, check_table, parse_study, simulate
+from hocket.studies.models.evaluate import Evaluation
+from hocket.studies.results.equality import FITS, QUESTION, equalities, equality_card
+from hocket.studies.results.figures import performance
+from hocket.studies.results.page import results_page
+from hocket.studies.results.results import digest_of
+from hocket.studies.results.tables import labels
+from hocket.studies.spec.study import QuestionSection
 
 
 def columns(seed: int, rows: int = 200) -> dict[str, list[Any]]:
@@ -34,7 +34,7 @@ def columns(seed: int, rows: int = 200) -> dict[str, list[Any]]:
 
 def found(tables: dict[str, Any], **more: list[Any]) -> Results:
     members = {name: Table.of(columns(seed) | more) for seed, name in enumerate(("a", "b", "c"))}
-    return rehearse(parse_study({**tables, "study": {"title": "T", **tables["study"]}}), members)
+    return simulate(parse_study({**tables, "study": {"title": "T", **tables["study"]}}), members)
 
 
 def card(results: Results) -> Any:

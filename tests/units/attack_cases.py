@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import hocket as hk
-from hocket.algorithm import Round, Say, Setting
+from hocket.algorithm import Broadcast, Round, Setting
 from hocket.noise import Draw, Own
 from hocket.privacy.attacks import Attack
+from hocket.privacy.attacks.attack import What
 from hocket.runs.view import Threat, View
 from tests.laws.table import quadratics
 
@@ -44,8 +45,8 @@ class Bounded(hk.Algorithm):
 
     def round(self, agent: hk.Agent, state: Any, k: Any) -> Round:
         w = state + agent.step(k) * agent.own_noise(k)
-        heard = yield Say(w)
-        return agent.descend(agent.mix(w, heard), k)
+        received = yield Broadcast(w)
+        return agent.descend(agent.mix(w, received), k)
 
     def draws(self, setting: Setting) -> Mapping[str, Draw]:
         return {"own": Own(np.asarray(self.bound), width=setting.dim, label=9)}
@@ -68,14 +69,14 @@ TAPPED, ONE_INSIDE, NOISE_TAPPED = Sight(set(), "states"), Sight({1}, "states"),
 RUNS = {
     "dgd": (hk.Dgd(), CURVED),
     "rss-nb": (hk.RssNb(1.0), CURVED),
-    "anchored": (hk.RssNb(1.0, anchor=0.5), CURVED),
+    "anchored": (hk.RssNb(1.0, persistent=0.5), CURVED),
     "rss-lb": (hk.RssLb(1.0), CURVED),
     "fs": (hk.FunctionSharing(2, 1.0), CURVED),
     "fs-waves": (hk.FunctionSharing(2, 0.3, family="cosine"), CURVED),
     "independent": (hk.IndependentNoise(1.0), CURVED),
     "private": (hk.PrivateDgd(10.0, clip=100.0, releases=40), CURVED),
     "rss-nb, straight": (hk.RssNb(1.0), STRAIGHT),
-    "anchored, straight": (hk.RssNb(1.0, anchor=0.5), STRAIGHT),
+    "anchored, straight": (hk.RssNb(1.0, persistent=0.5), STRAIGHT),
     "independent, straight": (hk.IndependentNoise(1.0), STRAIGHT),
     "uniform, straight": (Bounded(1.0), STRAIGHT),
     "fs, straight": (hk.FunctionSharing(1, 1.0), STRAIGHT),
@@ -104,7 +105,7 @@ def short_run_of(name: str) -> hk.Run:
 
 def truth(run: hk.Run, found: Attack) -> np.ndarray:
     """What the attack was after, from the problem, which no attack sees."""
-    if "polynomial" in found.what:
+    if found.what.what in (What.POLYNOMIAL, What.SUM_POLYNOMIAL):
         (group,) = run.problem.groups
         coefficients = sum(group.data_of(j) for j in found.target)
         return (np.arange(len(coefficients))[:, None] * coefficients)[1:]

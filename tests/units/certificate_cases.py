@@ -11,7 +11,7 @@ import networkx as nx
 import numpy as np
 
 import hocket as hk
-from hocket.algorithm import Algorithm, Round, Say, Setting
+from hocket.algorithm import Algorithm, Broadcast, Round, Setting
 from hocket.noise.draws import Draw, Gaussian, Paired
 from hocket.noise.mechanism import Mechanism
 
@@ -26,8 +26,8 @@ class Clipped(Algorithm):
 
     def round(self, agent: Any, state: Any, k: Any) -> Round:
         w = state + agent.step(k - 1) * (agent.paired_noise(k) + agent.own_noise(k))
-        heard = yield Say(w)
-        return agent.descend(agent.mix(state if self.clean else w, heard), k)
+        received = yield Broadcast(w)
+        return agent.descend(agent.mix(state if self.clean else w, received), k)
 
     def draws(self, setting: Setting) -> Mapping[str, Draw]:
         links = np.full((1, len(setting.network.links)), self.sigma)
@@ -58,8 +58,8 @@ class Momentum(Clipped):
 
     def round(self, agent: Any, state: Any, k: Any) -> Round:
         w = state.x + agent.step(k - 1) * (agent.paired_noise(k) + agent.own_noise(k))
-        heard = yield Say(w)
-        v = agent.mix(w, heard)
+        received = yield Broadcast(w)
+        v = agent.mix(w, received)
         m = self.beta * state.m + agent.gradient(v)
         return Heavy(v - agent.step(k) * m, m)
 
@@ -71,7 +71,7 @@ def graphs(draw: st.DrawFn, least: int = 4, most: int = 8) -> hk.Network:
     tree = [(draw(st.integers(0, j - 1)), j) for j in range(1, n)]
     every = [(i, j) for i in range(n) for j in range(i + 1, n)]
     more = draw(st.lists(st.sampled_from(every), max_size=n))
-    return hk.Network.from_edges(sorted({*tree, *more}), n=n)
+    return hk.Network(sorted({*tree, *more}), n=n)
 
 
 def dense(network: hk.Network, coalition: set[int], sigma: Any, tau: float) -> tuple[list[int], np.ndarray]:
@@ -91,4 +91,4 @@ def dense(network: hk.Network, coalition: set[int], sigma: Any, tau: float) -> t
 
 def torus(side: int) -> hk.Network:
     graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(side, side, periodic=True))
-    return hk.Network.from_networkx(graph, name=f"torus:{side}x{side}")
+    return hk.Network(graph, name=f"torus:{side}x{side}")

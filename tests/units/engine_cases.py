@@ -9,7 +9,7 @@ from tests.laws.table import quadratics
 
 STEP = hk.Power(1.0, 5, 0.75)
 RING = hk.Network.cycle(6)
-SIX = hk.Network.from_edges([*RING.links.tolist(), (0, 2), (3, 5)], name="six")
+SIX = hk.Network([*RING.links.tolist(), (0, 2), (3, 5)], name="six")
 """Everybody has two or three neighbours."""
 CHORDS = [(0, 2), (1, 3), (2, 4), (3, 5), (0, 4), (1, 5)]
 PHASES = hk.Network.varying([RING, CHORDS, [*RING.links.tolist(), (0, 3), (1, 4), (2, 5)]])

@@ -15,7 +15,7 @@ class Mistake(NamedTuple):
 
     words: str
     culprit: str
-    cure: str
+    fix: str
     code: int = FAILED
 
 
@@ -96,7 +96,7 @@ AUDIT = [
     Mistake("audit --edges none.txt --colluders 1", "none.txt", "two agent numbers a line"),
     Mistake("audit --edges links.txt --colluders 1", "links.txt, line 2", "write two agent numbers"),
     Mistake("audit --run empty --colluders 1", "it has no config.toml", "`hocket solve` wrote"),
-    Mistake("audit --run run --colluders 1", "kept no words", "keep='transcript'"),
+    Mistake("audit --run run --colluders 1", "kept no messages", "keep='transcript'"),
     Mistake("audit --run run --colluders 1 --wanted-sd 1", "--wanted-sd", "leave --run away"),
 ]
 
@@ -147,8 +147,8 @@ def plan(more: str = "", *, cards: str = CARDS, **changes: object) -> str:
         "topology": "complete",
         "colluders": 1,
         "algorithm": "rss-nb",
-        "delta": 1,
-        "anchor": 0.5,
+        "noise_bound": 1,
+        "persistent": 0.5,
         "task": "mean",
         "dimension": 1,
         "rounds": 5,
@@ -173,9 +173,9 @@ PLAN = [
     Mistake(plan(box="1"), "'1' is no box", "write low,high"),
     Mistake(plan(box="-1,1", ball=1), "--box and --ball", "give one of them"),
     Mistake(plan(algorithm="rsa"), "'rsa'", "choose one of"),
-    Mistake(plan(delta=None), "'delta'", "give a number"),
-    Mistake(plan(delta=-1), "delta = -1.0", "zero or more"),
-    Mistake(plan(degree=2), "'degree'", "its keys are"),
+    Mistake(plan(noise_bound=None), "'delta'", "give a number"),
+    Mistake(plan(noise_bound=-1), "delta = -1.0", "zero or more"),
+    Mistake(plan("--set degree=2"), "'degree'", "its keys are"),
     Mistake(plan(colluders=0), "colluders = 0", "at least 1"),
     Mistake(plan(rounds=0), "rounds = 0", "at least 1"),
     Mistake(plan(dimension=0), "dimension = 0", "how many numbers"),
@@ -325,19 +325,19 @@ STUDIES = [
     Mistake("study check study.toml --data a.csv --delimiter ab", "--delimiter 'ab'", "one character"),
     Mistake("study forget none.toml", "none.toml", "make a plan"),
     Mistake("study forget plan.toml --home home-b", "follows gradients", "only a study's are forgotten"),
-    Mistake("study rehearse study.toml --data a.csv", "two members or more", "name a table for each"),
-    Mistake("study rehearse study.toml --data a.csv a.csv", "is named twice", "its own table"),
+    Mistake("study simulate study.toml --data a.csv", "two members or more", "name a table for each"),
+    Mistake("study simulate study.toml --data a.csv a.csv", "is named twice", "its own table"),
     Mistake(
-        "study rehearse study.toml --data a.csv b.csv --out full", "full is not empty", "name a new folder"
+        "study simulate study.toml --data a.csv b.csv --out full", "full is not empty", "name a new folder"
     ),
-    Mistake("study rehearse study.toml --data a.csv b.csv", "x is constant", "leave it out of the formula"),
+    Mistake("study simulate study.toml --data a.csv b.csv", "x is constant", "leave it out of the formula"),
 ]
 BENCH = [
     Mistake("bench", "FILE", "requires an argument", MISUSED),
     Mistake("bench none.toml", "none.toml", "name a file that describes a comparison"),
     Mistake("bench good.toml", "no section [problem]", "did you mean 'problems'?"),
-    Mistake("rehearse none.toml", "none.toml", "make a plan with hocket peer plan"),
-    Mistake("rehearse signed.toml --write", "signed.toml", "sign"),
+    Mistake("simulate none.toml", "none.toml", "make a plan with hocket peer plan"),
+    Mistake("simulate signed.toml --write", "signed.toml", "sign"),
     Mistake("relay --listen 127.0.0.1:0", "--admit", "requires an argument", MISUSED),
     Mistake("relay --listen 127.0.0.1:0 --admit none.toml", "none.toml", "make a plan with hocket peer plan"),
     Mistake("relay --listen 127.0.0.1:0 --admit plan.toml", "name no relay at all", "--name"),

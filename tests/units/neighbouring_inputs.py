@@ -15,7 +15,7 @@ import numpy as np
 
 import hocket as hk
 from hocket.agent import Agent
-from hocket.algorithm import Total
+from hocket.algorithm import SecureSum
 
 DIM = 2
 
@@ -78,9 +78,9 @@ def sent_without_noise(
     state, sent = algorithm.setup(agent, np.asarray(problem.feasible.project(np.zeros(problem.dim)))), []
     for k in range(1, len(points) + 2):
         talk = algorithm.round(agent, state, k)
-        spoken = next(talk)
-        summed = isinstance(spoken, Total)
-        sent.append(np.asarray(spoken.values if summed else spoken[0]))
+        outgoing = next(talk)
+        summed = isinstance(outgoing, SecureSum)
+        sent.append(np.asarray(outgoing.values if summed else outgoing[0]))
         if k <= len(points):
             try:
                 talk.send(problem.n * points[k - 1] if summed else Forced(points[k - 1]))

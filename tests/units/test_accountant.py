@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import hocket as hk
 from hocket.errors import BadInput
-from hocket.privacy.certificates.accountant import account
-from hocket.privacy.estimate.leakage import levels_of
-from hocket.privacy.estimate.listener import Listener
-from hocket.privacy.estimate.recursion import Course
+from hocket.privacy.dp.accountant import account
+from hocket.privacy.leakage.leakage import levels_of
+from hocket.privacy.leakage.listener import Listener
+from hocket.privacy.leakage.recursion import Course
 from tests.units.certificate_cases import Clipped, Momentum, dense, graphs
 
 STEP = hk.Power(1, 20, 0.75)
@@ -26,13 +26,13 @@ RING = hk.Network.cycle(5)
 def test_it_agrees_with_closed_forms(net, data):
     coalition = {data.draw(st.integers(0, net.n - 1))}
     i, j = data.draw(st.permutations(sorted(set(range(net.n)) - coalition)))[:2]
-    sigma, anchor, tau = (data.draw(st.floats(0.3, 3.0)) for _ in range(3))
+    sigma, persistent, tau = (data.draw(st.floats(0.3, 3.0)) for _ in range(3))
     moved = {"coalition": coalition, "move": (i, j, 0.7), "rounds": 6}
     record = {"coalition": coalition, "sensitivity": 0.7, "rounds": 6, "step": STEP}
     asked = [
         ("function-sharing", {"sigma": sigma, **moved}),
         ("rss-nb", {"sigma": sigma, "step": STEP, **moved}),
-        ("rss-nb", {"sigma": sigma, "anchor_sigma": anchor, "step": STEP, **moved}),
+        ("rss-nb", {"sigma": sigma, "persistent": persistent, "step": STEP, **moved}),
         (Clipped(sigma, tau), record),
         (Clipped(sigma, tau), {"step": STEP, **moved}),
     ]
@@ -83,7 +83,7 @@ def test_information_of_an_anchored_run_is_what_its_covariance_says():
     # z_k = g_k + ρ_k n_k + a: records see n alone, and X has entries off its diagonal.
     rounds, coalition = 5, frozenset({0})
     levels = levels_of(RING, "rss-nb", 1.0, 0.7, 1, STEP, rounds)
-    listener = Listener(RING, levels, STEP, rounds + 1, coalition=coalition, threat="states")
+    listener = Listener(RING, levels, STEP, rounds + 1, coalition=coalition, threat="states").alone()
     direction = np.array([[-1.0], [0.0], [1.0], [0.0]])
     found = account(Course(listener, rounds), direction)
     assert found.exposed == ()

@@ -24,36 +24,39 @@ CERTIFIED = {
 OPEN = {"dgd": hk.Dgd(), "rss-nb": hk.RssNb(1.0), "aug-dgm": hk.AugDgm()}
 
 
-@pytest.mark.parametrize("name", CERTIFIED)
-def test_a_certified_run_says_that_its_measurements_stay_at_home(name: str, tmp_path: Path) -> None:
-    run = hk.solve(PROBLEM, RING, CERTIFIED[name], rounds=6)
-    assert any(
-        "history are measured on members' own states and objectives" in remark for remark in run.remarks
+ALL = CERTIFIED | {f"open {name}": one for name, one in OPEN.items()}
+
+
+@pytest.fixture(scope="module", params=ALL)
+def run(request: pytest.FixtureRequest) -> hk.Run:
+    return hk.solve(PROBLEM, RING, ALL[request.param], rounds=6, step=0.1)
+
+
+def is_marked(run: hk.Run) -> bool:
+    return run.algorithm in CERTIFIED.values()
+
+
+def test_a_certified_run_says_that_its_measurements_stay_at_home(run: hk.Run, tmp_path: Path) -> None:
+    said = [one for one in run.remarks if "stay at home" in one]
+    assert bool(said) == is_marked(run)
+    assert any("history are measured on members' own states and objectives" in one for one in said) == bool(
+        said
     )
     run.save(tmp_path)
-    kept = json.loads((tmp_path / "run.json").read_text())["settings"]["stays_at_home"]
-    assert {"x", "mean", "gap", "loss", "disagreement", "noise", "history"} <= set(kept)
+    kept = json.loads((tmp_path / "run.json").read_text())["settings"].get("stays_at_home", [])
+    assert ({"x", "mean", "gap", "loss", "disagreement", "noise", "history"} <= set(kept)) == is_marked(run)
     write_metrics(run, tmp_path / "metrics.csv")
     with open(tmp_path / "metrics.csv", newline="") as file:
-        assert {row["stays_at_home"] for row in csv.DictReader(file)} == {"True"}
+        marks = {row.get("stays_at_home") for row in csv.DictReader(file)}
+    assert marks == ({"True"} if is_marked(run) else {None})
 
 
-@pytest.mark.parametrize("name", OPEN)
-def test_a_run_without_a_certificate_says_nothing_of_the_kind(name: str, tmp_path: Path) -> None:
-    run = hk.solve(PROBLEM, RING, OPEN[name], rounds=6, step=0.1)
-    assert not any("stay at home" in remark for remark in run.remarks)
-    assert "stays_at_home" not in run.settings
-    write_metrics(run, tmp_path / "metrics.csv")
-    assert "stays_at_home" not in (tmp_path / "metrics.csv").read_text()
-
-
-@pytest.mark.parametrize("algorithm", [*CERTIFIED.values(), *OPEN.values()])
-def test_the_page_of_a_run_says_so_above_its_numbers(algorithm: hk.Algorithm, tmp_path: Path) -> None:
+def test_what_is_printed_and_the_page_say_so_above_numbers(run: hk.Run, tmp_path: Path) -> None:
     """Before, the page began with the gap, and the remark stood in a table below its figure."""
-    run = hk.solve(PROBLEM, RING, algorithm, rounds=6, step=0.1)
     page = write_report(run, tmp_path, configuration="", commands=[], found="not audited")
     above = page.read_text(encoding="utf-8").split("<svg")[0]
-    assert ("in a run on data it stays at home" in above) == (algorithm in CERTIFIED.values())
+    assert ("in a run on data it stays at home" in above) == is_marked(run)
+    assert ("(stays at home)" in repr(run)) == is_marked(run)
 
 
 def test_the_exact_engine_and_sweeps_say_so_too() -> None:
@@ -61,26 +64,19 @@ def test_the_exact_engine_and_sweeps_say_so_too() -> None:
     assert any("they stay at home" in remark for remark in exact.remarks)
     swept = hk.sweep(PROBLEM, RING, CERTIFIED["rss-nb"], rounds=5, seeds=2)
     assert {row["stays_at_home"] for row in swept.rows()} == {True}
-    assert "stays_at_home" not in hk.sweep(PROBLEM, RING, hk.Dgd(), rounds=5, seeds=2).rows()[0]
+    plain = hk.sweep(PROBLEM, RING, hk.Dgd(), rounds=5, seeds=2)
+    assert "stays_at_home" not in plain.rows()[0]
+    assert [("(stays at home)" in repr(one)) for one in (swept, plain)] == [True, False]
 
 
-def test_rows_and_pages_of_a_comparison_are_marked(tmp_path: Path) -> None:
-    found = hk.compare([PROBLEM], [RING], [hk.Dgd(), CERTIFIED["rss-nb"]], rounds=5, seeds=2)
-    marks = {(row["algorithm"], row["stays_at_home"]) for row in found.rows()}
-    assert marks == {(hk.Dgd().title, False), (CERTIFIED["rss-nb"].title, True)}
-    page = found.page(tmp_path / "page.html").read_text()
-    assert "In a run on data they stay at home" in page
-
-
-def test_what_is_printed_of_a_certified_run_is_marked() -> None:
-    """Before, a run at the prompt, a sweep and the table of a comparison showed gaps of raw states and no more."""
-    for algorithm in (*CERTIFIED.values(), *OPEN.values()):
-        run = hk.solve(PROBLEM, RING, algorithm, rounds=6, step=0.1)
-        swept = hk.sweep(PROBLEM, RING, algorithm, rounds=5, seeds=2, step=0.1)
-        marked = algorithm in CERTIFIED.values()
-        assert [("(stays at home)" in repr(one)) for one in (run, swept)] == [marked, marked]
+def test_a_comparison_and_a_tuning_are_marked(tmp_path: Path) -> None:
+    """Before, a sweep and the table of a comparison showed gaps of raw states and no more."""
     certified, plain = CERTIFIED["rss-nb"], hk.Dgd()
     found = hk.compare([PROBLEM], [RING], [plain, certified], rounds=5, seeds=2)
+    marks = {(row["algorithm"], row["stays_at_home"]) for row in found.rows()}
+    assert marks == {(plain.title, False), (certified.title, True)}
+    page = found.page(tmp_path / "page.html").read_text()
+    assert "In a run on data they stay at home" in page
     said = f"Of {certified.title}, whose noise is certified: gaps are measured on members' own states"
     assert said in (found.table().caption or "")
     assert said not in (found.only(algorithms=plain.title).table().caption or "")

@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from hocket.federation.run_folder import write_json
+from hocket.federation.state.run_folder import write_json
 from hocket.machine import replace_text, replaced
 from hocket.runs.storage import write_arrays
 
@@ -80,7 +80,7 @@ def test_it_is_on_the_disk_before_it_takes_the_place(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda file: (done.append("fsync"), fsync(file)))
     monkeypatch.setattr(os, "replace", lambda *paths: (done.append("replace"), replace(*paths)))
     replace_text(tmp_path / "run.json", "new")
-    assert done == ["fsync", "replace"]
+    assert done == ["fsync", "replace", "fsync"]  # its content, then its name in the folder
 
 
 def test_a_secret_is_its_owners_alone_from_the_first_byte_on(tmp_path):

@@ -70,7 +70,7 @@ TABLE = [
     (aimed(difference_attack), "rss-nb", NOISE_TAPPED, EXACT),
     (aimed(difference_attack), "anchored", NOISE_TAPPED, EXACT),
     (aimed(difference_attack), "fs", SURROUNDED, EXACT),
-    (aimed(difference_attack), "dgd", ASIDE, "hears agent 4, whose words agent 0 mixes"),
+    (aimed(difference_attack), "dgd", ASIDE, "receives the messages of agent 4, which agent 0 mixes"),
     (aimed(difference_attack), "rss-nb", TAPPED, r"noise on 2 links \(0-1, 0-4\)"),
     (aimed(difference_attack), "anchored", ONE_INSIDE, r"noise on 1 link \(0-4\)"),
     (aimed(difference_attack), "fs", TAPPED, "noise on 2 links"),
@@ -79,14 +79,14 @@ TABLE = [
     (aimed(difference_attack), "private", NOISE_TAPPED, "noise that agent 0 draws for itself"),
     (aimed(lb_collusion_attack), "rss-lb", SURROUNDED, EXACT),
     (aimed(lb_collusion_attack), "rss-lb", TAPPED, EXACT),
-    (aimed(lb_collusion_attack), "rss-lb", ASIDE, "what agent 0 told agent 4 was not heard"),
+    (aimed(lb_collusion_attack), "rss-lb", ASIDE, "what agent 0 sent to agent 4"),
     (published, "dgd", SURROUNDED, EXACT),
     (published, "rss-nb", TAPPED, EXACT),
     (published, "anchored", TAPPED, EXACT),
     (published, "rss-lb", SURROUNDED, EXACT),
     (published, "independent", TAPPED, EXACT),
     (published, "fs", SURROUNDED, EXACT),
-    (published, "rss-nb", ASIDE, "hears agent 4"),
+    (published, "rss-nb", ASIDE, "receives the messages of agent 4"),
     (published, "fs", TAPPED, "the gradient itself carries noise on 2 links"),
     (published, "private", TAPPED, "the gradient itself carries noise that agent 0 draws for itself"),
     (summed(0), "fs", SURROUNDED, EXACT),
@@ -99,7 +99,7 @@ TABLE = [
     (summed(2), "fs", SURROUNDED, "noise functions on 1 link from agent 2 to others are not known"),
     (summed(2), "fs-gaussian", SURROUNDED, "noise functions on 1 link from agent 2"),
     (summed(0, 1), "fs", TAPPED, "noise functions on 2 links from agents 0 and 1 to others"),
-    (summed(0), "fs", ASIDE, "hears agent 4, .* a whole component"),
+    (summed(0), "fs", ASIDE, "messages of agent 4, .* a whole component"),
     (summed(2), "fs-waves", SURROUNDED, "noise functions on 1 link"),
     (aimed(mean_attack), "dgd, straight", TAPPED, EXACT),
     (aimed(mean_attack), "rss-nb, straight", SURROUNDED, EXACT),
@@ -107,14 +107,14 @@ TABLE = [
     (aimed(mean_attack), "independent, straight", TAPPED, AVERAGED),
     (aimed(mean_attack), "anchored, straight", TAPPED, "drawn once and does not average out"),
     (aimed(mean_attack), "fs, straight", TAPPED, "drawn once and does not average out"),
-    (aimed(mean_attack), "rss-nb, straight", ASIDE, "hears agent 4"),
+    (aimed(mean_attack), "rss-nb, straight", ASIDE, "receives the messages of agent 4"),
     (aimed(pitman_attack), "dgd, straight", TAPPED, EXACT),
     (aimed(pitman_attack), "rss-nb, straight", ONE_INSIDE, AVERAGED),
     (aimed(pitman_attack), "rss-nb, straight", TAPPED, AVERAGED),
     (aimed(pitman_attack), "uniform, straight", TAPPED, AVERAGED),
     (aimed(pitman_attack), "anchored, straight", ONE_INSIDE, "drawn once and does not average out"),
     (aimed(pitman_attack), "fs, straight", TAPPED, "drawn once and does not average out"),
-    (aimed(pitman_attack), "rss-nb, straight", ASIDE, "hears agent 4"),
+    (aimed(pitman_attack), "rss-nb, straight", ASIDE, "receives the messages of agent 4"),
     (aimed(mean_attack), "gaussian, straight", TAPPED, AVERAGED),
     (aimed(pitman_attack), "gaussian, straight", ONE_INSIDE, AVERAGED),
     (aimed(strongest_average), "rss-nb, straight", ONE_INSIDE, AVERAGED),
@@ -132,7 +132,7 @@ def test_attacks_win_where_nothing_protects_and_only_there(attack, name, sight, 
     found = attack(run, sight.of(run))
     wins = outcome in (EXACT, AVERAGED)
     assert (found.identifiable, found.exact) == (wins, outcome == EXACT)
-    assert wins or re.search(outcome, found.why)
+    assert wins or re.search(outcome, str(found.why))
     if found.estimate is None:
         return
     right = truth(run, found)
@@ -183,7 +183,7 @@ def test_a_gradient_that_moves_too_much_for_one_estimate_falls_back_to_the_mean(
     view = run.view(threat="states")
     pitman, mean = pitman_attack(view, TARGET), mean_attack(view, TARGET)
     np.testing.assert_array_equal(pitman.estimate, mean.estimate)
-    assert "no single gradient fits within the noise's edges" in pitman.why
+    assert "no single gradient fits within the noise's edges" in str(pitman.why)
 
 
 def test_normal_noise_has_no_shape_to_use():

@@ -14,8 +14,8 @@ import pytest
 import hocket as hk
 from hocket.errors import BadInput, BadNetwork, NoTheorem, NotRecorded
 from hocket.privacy import guarantees
-from hocket.privacy.estimate.worst_case import WORK, worst_searched
-from hocket.privacy.verdict import findings
+from hocket.privacy.audit import findings, text
+from hocket.privacy.leakage.worst import WORK, worst_joint_leakage
 from tests.laws.table import quadratics
 from tests.units.attack_cases import RING, short_run_of
 from tests.units.engine_cases import PHASES
@@ -38,7 +38,7 @@ def test_one_colluder_on_a_ring():
         "Function sharing, if objectives are separable polynomials no higher in degree than its noise: against any 1 "
         "colluder P1 and P2 hold (Theorem 2)"
     )
-    assert "P1" not in "".join(found.estimated)
+    assert "P1" not in "".join(text.estimated(found))
 
 
 def test_two_colluders_on_a_ring():
@@ -50,7 +50,7 @@ def test_two_colluders_on_a_ring():
     for said in (
         "P2 fails and so does P1: the smallest degree is 2, the vertex connectivity 2, and both must exceed 2",
         "Exposed exactly to their neighbours, should these collude: the objectives of agents 0, 1, 2, 3 and 4",
-        "To mend it for function sharing: add 3 links",
+        "To repair it for function sharing: add 3 links",
         "RSS-NB: no theorem. Worst of all 10 is {",
     ):
         assert said in words
@@ -59,11 +59,11 @@ def test_two_colluders_on_a_ring():
 def test_a_named_coalition_is_judged_by_itself():
     found = hk.audit(hk.Network.cycle(7), coalition={0, 3}, **QUICK)
     assert (found.colluders, found.p1, found.p2, found.exposed) == (2, True, False, ())
-    assert "the sum over {1, 2} and the sum over {4, 5, 6}" in found.proved[-1]
+    assert "the sum over {1, 2} and the sum over {4, 5, 6}" in text.proved(found)[-1]
     harmless = hk.audit(hk.Network.cycle(7), coalition={0, 1}, **QUICK)
     assert harmless.p2  # though not every coalition of two is
     assert not harmless.guarantees.p2
-    assert not any("for function sharing" in line for line in harmless.mending)
+    assert not any("for function sharing" in line for line in text.repairs(harmless))
 
 
 def test_every_algorithm_and_every_listener_has_a_line():
@@ -81,18 +81,20 @@ def test_every_algorithm_and_every_listener_has_a_line():
 def test_a_theorem_is_about_what_it_is_about():
     """FS is hidden from a tap on words; to a tap on its noise all gradients are known, and no theorem speaks."""
     found = hk.audit(RING, coalition={1}, algorithm="function-sharing", **QUICK)
-    words = {one.threat: one.words for one in found.findings}
+    words = {one.threat: text.line(one) for one in found.findings}
     assert words["coalition"] == words["states"] == "agents 0, 2, 3 and 4 hidden but for sums"
     assert words["states+noise"] == "agents 0, 2, 3 and 4 known exactly"
 
 
-@pytest.mark.parametrize("algorithm", ["rss-nb", "rss-lb", "dgd", "independent", hk.RssNb(1.0, anchor=0.5)])
+@pytest.mark.parametrize(
+    "algorithm", ["rss-nb", "rss-lb", "dgd", "independent", hk.RssNb(1.0, persistent=0.5)]
+)
 def test_no_p1_or_p2_is_told_without_a_theorem(algorithm):
     found = hk.audit(RING, colluders=1, algorithm=algorithm, **QUICK)
     for name in ("p1", "p2"):
         with pytest.raises(NoTheorem, match=r"no theorem covers .* here: see `findings`"):
             getattr(found, name)
-    assert (found.proved, found.covered) == ((), False)
+    assert (text.proved(found), found.covered) == ([], False)
     numbers = found.to_json()
     assert (numbers["p1"], numbers["p2"], numbers["smallest_cut"]) == (None, None, None)
     assert (numbers["min_degree"], numbers["vertex_connectivity"]) == (2, 2)
@@ -101,12 +103,11 @@ def test_no_p1_or_p2_is_told_without_a_theorem(algorithm):
 def test_waves_as_noise_functions_have_no_theorem():
     found = hk.audit(RING, coalition={1}, algorithm=hk.FunctionSharing(2, 1.0, family="cosine"), **QUICK)
     assert not found.covered
-    assert found.estimated[0].startswith("FS: no theorem: there is none for waves as noise functions")
+    assert text.estimated(found)[0].startswith("FS: no theorem: there is none for waves as noise functions")
 
 
 NETWORKS = [
-    hk.Network.from_networkx(nx.compose(nx.gnp_random_graph(6, 0.45, seed=seed), nx.path_graph(6)))
-    for seed in (1, 4)
+    hk.Network(nx.compose(nx.gnp_random_graph(6, 0.45, seed=seed), nx.path_graph(6))) for seed in (1, 4)
 ]
 
 
@@ -127,12 +128,12 @@ def test_how_far_a_search_came_is_told():
     searched, total = found.findings[0].searched
     assert total == 9880
     assert searched < total
-    assert f"Worst of the {searched:,} searched of 9,880, " in found.estimated[0]
+    assert f"Worst of the {searched:,} searched of 9,880, " in text.estimated(found)[0]
 
 
 def test_coalitions_that_were_not_searched_are_bounded(monkeypatch):
     # As far as a search goes, so long it takes; what is said of those it leaves out is the same.
-    monkeypatch.setattr(findings, "worst_searched", partial(worst_searched, work=WORK // 10))
+    monkeypatch.setattr(findings, "worst_joint_leakage", partial(worst_joint_leakage, work=WORK // 10))
     network = hk.Network.random_regular(4, 40)
     found = hk.audit(network, colluders=3, algorithm="rss-nb", rounds=10)
     line = found.findings[0]
@@ -157,16 +158,18 @@ def test_more_runs_average_fresh_noise_and_no_kept_one():
 
 
 def test_an_anchor_is_advised_where_noise_averages_out():
-    assert any(line.startswith("An anchor") for line in hk.audit(RING, colluders=1, **QUICK).mending)
-    anchored = hk.audit(RING, colluders=1, algorithm=hk.RssNb(1.0, anchor=0.5), **QUICK)
-    assert not any(line.startswith("An anchor") for line in anchored.mending)
-    assert "choose function sharing" in hk.audit(RING, colluders=1, algorithm="dgd", **QUICK).mending[0]
+    assert any(
+        line.startswith("Persistent noise") for line in text.repairs(hk.audit(RING, colluders=1, **QUICK))
+    )
+    persistent = hk.audit(RING, colluders=1, algorithm=hk.RssNb(1.0, persistent=0.5), **QUICK)
+    assert not any(line.startswith("Persistent noise") for line in text.repairs(persistent))
+    assert "choose function sharing" in text.repairs(hk.audit(RING, colluders=1, algorithm="dgd", **QUICK))[0]
 
 
 def test_what_cannot_be_mended_is_told_with_the_reason():
     found = hk.audit(hk.Network.cycle(6), colluders=2, forbidden=[(0, 2), (0, 3), (0, 4)], **QUICK)
     assert found.repair is None
-    (line,) = (line for line in found.mending if "links" in line)
+    (line,) = (line for line in text.repairs(found) if "links" in line)
     assert "{1, 5} cut {0} from {2, 3, 4} whatever is added; allow a link between these" in line
     with pytest.raises(BadNetwork, match="the forbidden link 0-9"):
         hk.audit(RING, colluders=1, forbidden=[(0, 9)], **QUICK)
@@ -196,13 +199,13 @@ def test_verdicts_are_json():
 def test_what_every_verdict_says_of_itself():
     statement = "\n".join(hk.audit(RING, colluders=1, algorithm="dgd", **QUICK).statement)
     for said in (
-        "any 1 member, passive and curious",
+        "any 1 member, semi-honest",
         "probe",
         "up to the width that its bound buys",
         "The sum over each honest component is exposed",
         "RSS-NB and RSS-LB have no privacy theorem",
         "not differential privacy",
-        "last state must stay home",
+        "last state must stay at home",
     ):
         assert said in statement
 
@@ -236,7 +239,7 @@ UNFIT = {
         (
             {"colluders": 1, "run": "no words"},
             NotRecorded,
-            r"kept no words.*run it again with keep='transcript'",
+            r"kept no messages.*run it again with keep='transcript'",
         ),
         ({"colluders": 1, "run": "loaded"}, NotRecorded, "loaded from disk, without its algorithm and step"),
         ({"colluders": 1, "run": "whole", "algorithm": "dgd"}, BadInput, "leave algorithm= away"),

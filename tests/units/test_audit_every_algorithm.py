@@ -39,8 +39,8 @@ class Momentum(hk.Algorithm):
         return Heavy(x, 0 * x)
 
     def round(self, agent: hk.Agent, state: Heavy, k: Any):
-        heard = yield hk.Say((state.x, 2 * state.x))
-        mixed, _ = agent.mix((state.x, 2 * state.x), heard)
+        received = yield hk.Broadcast((state.x, 2 * state.x))
+        mixed, _ = agent.mix((state.x, 2 * state.x), received)
         way = self.beta * state.way + agent.gradient(mixed)
         return Heavy(agent.feasible.project(mixed - agent.step(k) * way), way)
 
@@ -51,8 +51,8 @@ class Clipped(hk.Algorithm):
     def round(self, agent: hk.Agent, state: Any, k: Any):
         import jax.numpy as jnp
 
-        heard = yield hk.Say((state, state))
-        mixed, _ = agent.mix((state, state), heard)
+        received = yield hk.Broadcast((state, state))
+        mixed, _ = agent.mix((state, state), received)
         return mixed - agent.step(k) * jnp.tanh(agent.gradient(mixed))
 
 

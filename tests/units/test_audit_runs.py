@@ -12,6 +12,7 @@ import pytest
 import hocket as hk
 from hocket.errors import BadInput, NotRecorded
 from hocket.privacy import witness
+from hocket.privacy.audit import text
 from hocket.report.audit_rows import attack_rows, readable_rows
 from hocket.report.exposure import exposed
 from tests.units.attack_cases import FEW, RING, play_on_ring, run_of, short_run_of
@@ -41,7 +42,7 @@ def test_a_run_is_attacked_with_what_fits(name, attack):
     if first.attack.exact:
         assert first.error < 1e-6 * first.truth
     assert {j for one in found.measured for j in one.attack.target} == {0, 2, 3}
-    assert any(f"In this run: {first}" == line for line in found.verdict)
+    assert any(f"In this run: {text.measured(first)}" == line for line in found.verdict)
     assert "over this run as it was recorded" in found.statement[0]
 
 
@@ -61,9 +62,9 @@ def test_an_attack_whose_suppositions_fail_is_not_praised():
     found = hk.audit(RING, coalition={1}, run=play_on_ring(hk.RssNb(1e-3), FEW, step=0.1))
     one = found.measured[0]
     assert one.surprising
-    assert "exactly" not in str(one)
-    assert "supposing that" in str(one)
-    assert "which is not so here" in str(one)
+    assert "exactly" not in text.measured(one)
+    assert "assuming that" in text.measured(one)
+    assert "which is not so here" in text.measured(one)
 
 
 def test_the_sum_over_each_component_of_fs_is_reconstructed():
@@ -71,7 +72,7 @@ def test_the_sum_over_each_component_of_fs_is_reconstructed():
     parts = {one.attack.target: one.attack for one in found.measured if one.attack.name == "component"}
     assert set(parts) == {(0,), (2, 3)}
     assert all(part.exact for part in parts.values())
-    assert found.remarks[0] in found.attacked[0]
+    assert found.remarks[0] in text.in_this_run(found)[0]
 
 
 FEATURES = np.random.default_rng(0).normal(size=(5, 8, 2))
@@ -89,19 +90,19 @@ FEATURES = np.random.default_rng(0).normal(size=(5, 8, 2))
 def test_objectives_that_noise_cannot_match_have_no_theorem(algorithm, problem):
     found = hk.audit(RING, coalition={1}, run=play_on_ring(algorithm, problem, rounds=8))
     assert not found.covered
-    assert found.proved == ()
+    assert text.proved(found) == []
     assert found.to_json()["p2"] is None
-    assert any("FS hides" in line for line in found.attacked)
+    assert any("FS hides" in line for line in text.in_this_run(found))
     if algorithm.degree == 1:
-        assert any("coefficients above 1 stay exposed" in line for line in found.attacked)
+        assert any("coefficients above 1 stay exposed" in line for line in text.in_this_run(found))
 
 
 def test_any_coalition_of_a_run_is_the_smallest_cut_or_the_worst_listener():
     cut = hk.audit(RING, colluders=2, run=short_run_of("fs"))
     assert {one.attack.target for one in cut.measured} >= {(0,), (2,), (3,)}
     worst = hk.audit(RING, colluders=1, run=short_run_of("rss-nb"))
-    heard = {j for one in worst.measured for j in one.attack.target}
-    assert heard == {0, 1, 2, 3, 4} - {*worst.findings[0].coalition}
+    received = {j for one in worst.measured for j in one.attack.target}
+    assert received == {0, 1, 2, 3, 4} - {*worst.findings[0].coalition}
 
 
 @pytest.mark.parametrize("name", ["rss-nb", "rss-lb", "fs", "dgd", "independent"])
@@ -117,7 +118,7 @@ def test_exact_runs_are_audited_too(name):
 
 
 def test_varying_runs_are_audited_too():
-    run = play(hk.RssNb(1.0, anchor=0.5), network=PHASES, rounds=30, keep="transcript")
+    run = play(hk.RssNb(1.0, persistent=0.5), network=PHASES, rounds=30, keep="transcript")
     found = hk.audit(PHASES, coalition={0, 3}, run=run)
     assert len(found.measured) == 4
     assert found.findings[0].label == "RSS-NB, anchored"
@@ -149,11 +150,11 @@ def test_every_attack_is_listed_under_its_own_name_with_its_result_or_its_reason
     by = {one.name: one for one in found.tried}
     assert {*by} >= {"difference", "averaging", "model", "sum", "projection", "changed record", "mixed plans"}
     # Whoever hears everybody reads how every gradient changes, and of each slope no more than averaging tells.
-    assert by["sum"].result().endswith("agents 1, 2, 3 and 4: known exactly")
-    assert by["sum"].predicted.startswith("exactly predicted")
+    assert text.result(by["sum"]).endswith("agents 1, 2, 3 and 4: known exactly")
+    assert text.predicted(by["sum"]).startswith("exactly predicted")
     assert not any(one.exact for one in by["model"].found)
-    assert by["projection"].result() == "does not apply: no state was moved back into the feasible set"
-    assert by["mixed plans"].result().startswith("does not apply: this is one run")
+    assert text.result(by["projection"]) == "does not apply: no state was moved back into the feasible set"
+    assert text.result(by["mixed plans"]).startswith("does not apply: this is one run")
     told = json.loads(json.dumps(found.to_json()))["attacks"]
     assert [one["name"] for one in told] == [*by]
     assert [one["applies"] for one in told] == [bool(one.found) for one in by.values()]
@@ -165,8 +166,10 @@ def test_results_are_over_all_whom_an_attack_was_tried_on():
     found = hk.audit(RING, coalition={1}, run=run_of("rss-nb, straight"))
     by = {one.name: one for one in found.tried}
     errors = [one.error for one in by["averaging"].useful]
-    assert f"off by {np.sqrt(np.mean(np.square(errors))):.2g}" in by["averaging"].predicted
-    assert by["sum"].result().startswith("does not apply: nobody in the coalition hears")
+    assert f"off by {np.sqrt(np.mean(np.square(errors))):.2g}" in text.predicted(by["averaging"])
+    assert text.result(by["sum"]).startswith(
+        "does not apply: nobody in the coalition receives the messages of"
+    )
 
 
 def test_agents_with_names_go_by_them_in_every_sentence():
@@ -174,7 +177,7 @@ def test_agents_with_names_go_by_them_in_every_sentence():
     ring = hk.Network.cycle(5).called(towns)
     run = play_on_ring(hk.RssNb(1.0), FEW, step=0.1)
     found = hk.audit(ring, coalition={1}, run=replace(run, network=ring))
-    told = [found.answer, *found.verdict, *found.attempts, *found.statement]
+    told = [found.answer, *found.verdict, *text.attempts(found), *found.statement]
     told += [
         cell for table in (readable_rows(found), attack_rows(found)) for row in table.rows for cell in row
     ]

@@ -23,13 +23,13 @@ def uneven() -> np.ndarray:
 
 REFUSED = {
     "a disconnected graph": (
-        lambda: hk.Network.from_edges([(0, 1), (2, 3), (3, 4)]),
+        lambda: hk.Network([(0, 1), (2, 3), (3, 4)]),
         BadNetwork,
         r"\{0, 1\}.*\{2, 3, 4\}",
     ),
-    "a self-loop": (lambda: hk.Network.from_edges([(0, 1), (1, 1)]), BadNetwork, "agent 1 .*itself"),
+    "a self-loop": (lambda: hk.Network([(0, 1), (1, 1)]), BadNetwork, "agent 1 .*itself"),
     "a duplicate link": (
-        lambda: hk.Network.from_edges([(0, 1), (1, 2), (1, 0)]),
+        lambda: hk.Network([(0, 1), (1, 2), (1, 0)]),
         BadNetwork,
         r"(0.*1|1.*0).*(twice|again|duplicate)",
     ),
@@ -117,7 +117,7 @@ REFUSED = {
     "negative noise of its own": (lambda: hk.IndependentNoise(-0.5), BadAlgorithm, "sd = -0.5"),
     "negative noise of FS": (lambda: hk.FunctionSharing(2, -0.5), BadAlgorithm, "bound = -0.5"),
     "endless noise": (lambda: hk.RssNb(np.inf), BadAlgorithm, "delta = inf"),
-    "more than all for the anchor": (lambda: hk.RssNb(1.0, anchor=1.5), BadAlgorithm, "anchor = 1.5"),
+    "more than all for the anchor": (lambda: hk.RssNb(1.0, persistent=1.5), BadAlgorithm, "persistent = 1.5"),
     "an unknown distribution": (
         lambda: hk.RssNb(1.0, distribution="cauchy"),
         BadAlgorithm,

@@ -16,9 +16,9 @@ TWO_WORLDS = [(i, i + 1) for i in range(19)] + [(20, 21)]
 
 BAD_GRAPHS = {
     "components": (lambda: Network([(0, 1), (2, 3)]), r"falls into 2 parts: \{0, 1\}, \{2, 3\}; add links"),
-    "isolated": (lambda: Network.from_edges([(0, 1)], 3), r"2 parts: \{0, 1\}, \{2\}"),
+    "isolated": (lambda: Network([(0, 1)], n=3), r"2 parts: \{0, 1\}, \{2\}"),
     "long": (lambda: Network(TWO_WORLDS), r"\{0, 1, 2, 3, 4, 5, 6, 7, … 20 agents\}, \{20, 21\}"),
-    "many": (lambda: Network.from_edges([], 30), r"30 parts: \{0\}, .*\{5\}, and 24 more"),
+    "many": (lambda: Network([], n=30), r"30 parts: \{0\}, .*\{5\}, and 24 more"),
     "named": (lambda: Network(nx.Graph([("a", "b"), ("c", "d")])), r"\{a, b\}, \{c, d\}"),
     "self-loop": (lambda: Network([(0, 1), (1, 1)]), r"link \(1, 1\) joins agent 1 to itself; leave it out"),
     "named self-loop": (
@@ -27,7 +27,7 @@ BAD_GRAPHS = {
     ),
     "duplicate": (lambda: Network([(0, 1), (1, 2), (1, 0)]), r"link \(0, 1\) is given twice"),
     "parallel": (lambda: Network(nx.MultiGraph([(0, 1), (0, 1)])), r"link \(0, 1\) is given twice"),
-    "stranger": (lambda: Network.from_edges([(0, 1), (1, 7)], 3), r"link \(1, 7\) names agent 7.* 0 to 2"),
+    "stranger": (lambda: Network([(0, 1), (1, 7)], n=3), r"link \(1, 7\) names agent 7.* 0 to 2"),
     "negative": (lambda: Network([(0, 1), (-1, 0)]), r"link \(-1, 0\) names agent -1"),
     "directed": (lambda: Network(nx.DiGraph([(0, 1)]), directed=False), r"directed.*to_undirected"),
     "one way": (lambda: Network(nx.DiGraph([(0, 1)])), r"no words leave \{1\}"),

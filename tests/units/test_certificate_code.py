@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import hocket as hk
-from hocket.algorithm import Algorithm, Say
+from hocket.algorithm import Algorithm, Broadcast
 from tests.units.certificate_cases import Clipped
 
 K5 = hk.Network.complete(5)
@@ -19,17 +19,17 @@ READ = ASK | {"step": hk.Constant(0.1), "by": "linearisation"}
 class Plainer(hk.RssNb):
     """Says a tenth of its noise."""
 
-    def noise_in_word(self, agent: Any, k: Any) -> Any:
-        return 0.1 * super().noise_in_word(agent, k)
+    def noise_in_message(self, agent: Any, k: Any) -> Any:
+        return 0.1 * super().noise_in_message(agent, k)
 
 
 class Once(hk.RssNb):
     """Says its state without noise, in round 7 alone."""
 
     def round(self, agent: Any, state: Any, k: Any) -> Any:
-        w = state + (k != 7) * self.noise_in_word(agent, k)
-        heard = yield Say(w)
-        return agent.descend(agent.mix(w, heard), k, project=self.project)
+        w = state + (k != 7) * self.noise_in_message(agent, k)
+        received = yield Broadcast(w)
+        return agent.descend(agent.mix(w, received), k, project=self.project)
 
 
 class Scant(hk.RssNb):
@@ -43,8 +43,8 @@ class Bare(hk.FunctionSharing):
     """Follows its own objective, without noise."""
 
     def round(self, agent: Any, state: Any, k: Any) -> Any:
-        heard = yield Say(state)
-        return agent.descend(agent.mix(state, heard), k)
+        received = yield Broadcast(state)
+        return agent.descend(agent.mix(state, received), k)
 
 
 class Wrapped(Algorithm):
@@ -53,8 +53,8 @@ class Wrapped(Algorithm):
     inner: hk.RssNb
 
     def round(self, agent: Any, state: Any, k: Any) -> Any:
-        heard = yield Say(state + 0.1 * self.inner.noise_in_word(agent, k))
-        return agent.descend(agent.mix(state, heard), k)
+        received = yield Broadcast(state + 0.1 * self.inner.noise_in_message(agent, k))
+        return agent.descend(agent.mix(state, received), k)
 
     def draws(self, setting: Any) -> Any:
         return self.inner.draws(setting)
@@ -90,13 +90,13 @@ def test_a_subclass_with_another_label_keeps_it():
 
 def test_what_was_put_into_an_instance_or_a_class_is_noticed(monkeypatch):
     patched = hk.RssNb.certified(1.0, 0.5)
-    object.__setattr__(patched, "noise_in_word", lambda agent, k: 0.0)
+    object.__setattr__(patched, "noise_in_message", lambda agent, k: 0.0)
     for ask in (ASK, READ):
         found = hk.certify(K5, patched, sensitivity=0.1, **ask)
-        assert "noise_in_word of this very RssNb was put in the place" in found.reason
-    monkeypatch.setattr(hk.RssNb, "noise_in_word", lambda self, agent, k: 0.0)
+        assert "noise_in_message of this very RssNb was put in the place" in found.reason
+    monkeypatch.setattr(hk.RssNb, "noise_in_message", lambda self, agent, k: 0.0)
     found = hk.certify(K5, hk.RssNb.certified(1.0, 0.5), sensitivity=0.1, **ASK)
-    assert "noise_in_word of RssNb was put in from elsewhere" in found.reason
+    assert "noise_in_message of RssNb was put in from elsewhere" in found.reason
 
 
 def test_what_a_wrapper_states_is_held_against_its_own_words():
@@ -121,8 +121,8 @@ class Posing(Clipped):
         return super().mechanism(setting)
 
     def round(self, agent: Any, state: Any, k: Any) -> Any:
-        heard = yield Say(state)
-        return agent.descend(agent.mix(state, heard), k)
+        received = yield Broadcast(state)
+        return agent.descend(agent.mix(state, received), k)
 
     def by_coordinate(self, setting: Any) -> Any:
         return Clipped(self.sigma, self.tau)
@@ -147,8 +147,8 @@ class Loud(Clipped):
 
     def round(self, agent: Any, state: Any, k: Any) -> Any:
         w = state + agent.step(k - 1) * (agent.paired_noise(k) + (k != 9) * agent.own_noise(k))
-        heard = yield Say(w)
-        return agent.descend(agent.mix(w, heard), k)
+        received = yield Broadcast(w)
+        return agent.descend(agent.mix(w, received), k)
 
 
 class Twice(Clipped):
@@ -159,8 +159,8 @@ class Twice(Clipped):
 
     def round(self, agent: Any, state: Any, k: Any) -> Any:
         w = state + agent.step(k - 1) * (agent.paired_noise(k) + agent.own_noise(k))
-        heard = yield Say(w)
-        v = agent.mix(w, heard)
+        received = yield Broadcast(w)
+        v = agent.mix(w, received)
         return v - 2 * agent.step(k) * agent.gradient(v)
 
 
@@ -173,8 +173,8 @@ class Remembering(Clipped):
     def round(self, agent: Any, state: Any, k: Any) -> Any:
         noise = agent.step(k - 1) * (agent.paired_noise(k) + agent.own_noise(k))
         w = state + noise
-        heard = yield Say(w)
-        return agent.descend(agent.mix(w, heard), k) - noise
+        received = yield Broadcast(w)
+        return agent.descend(agent.mix(w, received), k) - noise
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from hocket.noise.draws import Gaussian
 from hocket.noise.mechanism import Mechanism
 from hocket.privacy import gdp
 from hocket.privacy.attacks import likelihood_ratios
-from hocket.privacy.certificates.empirical import Told
-from hocket.privacy.certificates.vouched import rewritten
+from hocket.privacy.dp.empirical import Told
+from hocket.privacy.dp.vouched import rewritten
 from hocket.problems import Quadratic
 from hocket.problems.standard import polynomials
 
@@ -34,7 +34,7 @@ def test_what_a_leaver_had_is_known():
             colluders=1,
             leavers={1},
             sigma=1.0,
-            own=1.0,
+            independent=1.0,
             sensitivity=1.0,
             records={1: 1},
         )
@@ -65,7 +65,7 @@ def test_a_verdict_certifies_one_whole_step_and_says_that_what_moves_is_linear()
     one = hk.audit(K5, colluders=1, algorithm=algorithm, rounds=5)
     assert one.certificate is not None
     assert "for a linear function: coefficients of norm 1 moved" in one.certificate.statement
-    assert any("one step along their whole gradient" in line for line in one.certificate.assumptions)
+    assert any("one step along their whole gradient" in str(line) for line in one.certificate.assumptions)
 
 
 def test_a_sensitivity_that_counts_no_rounding_is_not_called_exact():
@@ -187,9 +187,9 @@ def test_a_start_that_is_not_public_is_not_called_so(by, clip):
     algorithm = hk.RssNb.certified(1.0, 0.5, clip=clip)
     plan = {"colluders": 1, "rounds": 4, "sensitivity": 0.1, "by": by}
     public, masked = (hk.certify(K5, one, **plan) for one in (algorithm, algorithm.masked()))
-    assert any("the start is public" in line for line in public.assumptions)
-    assert not any("the start is public" in line for line in masked.assumptions)
-    assert any("those runs count beside this one" in line for line in masked.assumptions)
+    assert any("the start is public" in str(line) for line in public.assumptions)
+    assert not any("the start is public" in str(line) for line in masked.assumptions)
+    assert any("those runs count beside this one" in str(line) for line in masked.assumptions)
     assert masked.mu == pytest.approx(public.mu)
 
 
@@ -206,10 +206,12 @@ def test_squares_are_told_by_less_noise_than_slopes():
 def test_what_is_left_of_a_sum_is_told_by_own_noise_or_said():
     """A sum of 1 among numbers of 1e16 is lost in a float's digits, and shows beside own noise of a thousandth."""
     shift = {1: 1e16, 2: 1.0, 3: -1e16}
-    told = hk.certify(K5, "function-sharing", coalition={0}, sigma=1e16, own=1e-3, shift=shift)
+    told = hk.certify(K5, "function-sharing", coalition={0}, sigma=1e16, independent=1e-3, shift=shift)
     assert told.mu > 400
     alone = hk.certify(K5, "function-sharing", coalition={0}, sigma=1e16, shift=shift)
-    assert any("the sum of what shifts, 1 beside 1e+16, is rounding" in line for line in alone.assumptions)
+    assert any(
+        "the sum of what shifts, 1 beside 1e+16, is rounding" in str(line) for line in alone.assumptions
+    )
 
 
 def test_the_general_accountant_bounds_all_coalitions_or_refuses():
@@ -242,9 +244,9 @@ def test_a_move_of_a_square_is_told_as_well_as_certified_and_no_better():
 def test_what_two_agents_have_left_over_is_not_shared_by_all_of_the_graph():
     """A tail of 33 hangs on one agent: without it, six are left to share what a pair gives more."""
     clique = [(i, j) for i in range(6) for j in range(i)]
-    net = hk.Network.from_edges([*clique, (0, 6), *((6, j) for j in range(7, 40))])
-    ask = {"colluders": 1, "sigma": 100.0, "own": 1.0, "shift": {1: [1.0], 2: [1.0]}}
-    bound, worst = (hk.certify(net, "function-sharing", search=one, **ask).mu for one in (False, True))
+    net = hk.Network([*clique, (0, 6), *((6, j) for j in range(7, 40))])
+    ask = {"colluders": 1, "sigma": 100.0, "independent": 1.0, "shift": {1: [1.0], 2: [1.0]}}
+    bound, worst = (hk.certify(net, "function-sharing", by=one, **ask).mu for one in ("bound", "search"))
     assert bound >= worst
 
 
@@ -258,8 +260,8 @@ def test_a_penalty_that_follows_the_step_is_not_hidden_by_what_cancels():
 
 
 def bare(agent, state, k):
-    heard = yield hk.Say(state)
-    return agent.descend(agent.mix(state, heard), k)
+    received = yield hk.Broadcast(state)
+    return agent.descend(agent.mix(state, received), k)
 
 
 class Bare(hk.RssNb):
@@ -307,7 +309,7 @@ def with_fields(algorithm: hk.Algorithm, kind: type, **fields: Any) -> Any:
 class Unscaled(hk.RssNb):
     """Says noise of one size, whatever the step is."""
 
-    def noise_in_word(self, agent, k):
+    def noise_in_message(self, agent, k):
         return agent.paired_noise(k) + agent.own_noise(k)
 
 
@@ -380,8 +382,8 @@ class OneSided(hk.Algorithm):
     def round(self, agent, state, k):
         noise = agent.own_noise(k)
         word = state + agent.step(k - 1) * (jnp.abs(noise) if self.how == "size" else noise)
-        heard = yield hk.Say(word)
-        v = agent.mix(word, heard)
+        received = yield hk.Broadcast(word)
+        v = agent.mix(word, received)
         gradient = agent.gradient(v)
         if self.how == "wait":
             gradient = jnp.where(jnp.abs(gradient) > 1e-3, gradient, 0.0)
@@ -423,8 +425,8 @@ class OtherDraws(hk.Algorithm):
     def round(self, agent, state, k):
         noise = agent.own_noise(k) - (agent.shares["other"] if self.which == "label" else 0.0)
         word = state + agent.step(k - 1) * noise
-        heard = yield hk.Say(word)
-        return agent.descend(agent.mix(word, heard), k, project="mixed")
+        received = yield hk.Broadcast(word)
+        return agent.descend(agent.mix(word, received), k, project="mixed")
 
     def mechanism(self, setting):
         silent = np.zeros((1, len(setting.network.links)))

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 import hocket as hk
 from hocket.errors import BadInput
 from hocket.privacy import gdp
-from hocket.privacy.certificates.magnitudes import LEAST, MOST
+from hocket.privacy.dp.protected import LEAST, MOST
 
 NETS = [hk.Network.complete(2), hk.Network.path(3), hk.Network.cycle(5), hk.Network.complete(5)]
 POWERS = st.floats(-69.9, 69.9) | st.floats(-69.9, 69.9) | st.floats(-323, 308)
@@ -32,7 +32,7 @@ ANY = POWERS.map(lambda power: 10**power).filter(bool)
 )
 def test_right_or_refused(net, key, colluders, sigma, own, size, hidden):
     ask = {"rounds": 7} if key == "rss-nb" else {}
-    ask |= {"own": own} if hidden == "sensitivity" else {}
+    ask |= {"independent": own} if hidden == "sensitivity" else {}
     sizes = [sigma, size, *([own] if hidden == "sensitivity" else [])]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -67,10 +67,16 @@ def test_what_is_refused_says_the_cure():
     ):
         hk.certify(NETS[3], "function-sharing", sigma=1e-150, **ask)
     with pytest.raises(BadInput, match="what a record changes is 1e-300"):
-        hk.certify(NETS[3], "function-sharing", colluders=1, sigma=1.0, own=1.0, sensitivity=1e-300)
+        hk.certify(NETS[3], "function-sharing", colluders=1, sigma=1.0, independent=1.0, sensitivity=1e-300)
     with pytest.raises(BadInput, match="records = 1000"):
         hk.certify(
-            NETS[3], "function-sharing", colluders=1, sigma=1.0, own=1.0, sensitivity=1.0, records=10**400
+            NETS[3],
+            "function-sharing",
+            colluders=1,
+            sigma=1.0,
+            independent=1.0,
+            sensitivity=1.0,
+            records=10**400,
         )
     falling = hk.Power(1.0, 0, 400.0)
     with pytest.raises(BadInput, match=r"the step of round 2 is .* fall more slowly"):
@@ -112,11 +118,10 @@ def test_beyond_all_measure_epsilon_is_still_no_less_than_it_is():
 @pytest.mark.parametrize("left", [1e-6, 1e-9, 0.0])
 @pytest.mark.parametrize("own", [1e-9, 1e-3, 1.0])
 def test_a_bound_without_a_search_counts_what_a_shift_leaves_over(left, own):
-    """A millionth of a millionth of what moves stood for zero, and beside little own noise it is told for certain: the
+    """A millionth of a millionth of what moves stood for zero, and beside little noise it is told for certain: the
     bound was μ = 0.038 where one coalition alone has 378."""
-    ask = {"colluders": 1, "sigma": 1e7, "own": own, "shift": {0: [1e6], 1: [-1e6 + left]}}
+    ask = {"colluders": 1, "sigma": 1e7, "independent": own, "shift": {0: [1e6], 1: [-1e6 + left]}}
     exact, bound = (
-        hk.certify(hk.Network.complete(8), "function-sharing", search=search, **ask).mu
-        for search in (True, False)
+        hk.certify(hk.Network.complete(8), "function-sharing", by=by, **ask).mu for by in ("search", "bound")
     )
     assert bound >= exact * (1 - 1e-9)

@@ -12,11 +12,11 @@ import pytest
 import hocket as hk
 from hocket.algorithm import Setting
 from hocket.errors import BadInput
-from hocket.privacy.certificates.conduct import masks_last
+from hocket.privacy.dp.conduct import masks_last
 from tests.units.certificate_cases import Clipped, Momentum
 
 RING = hk.Network.cycle(5)
-FLAGS, ODD = ("kept", "linear", "batches", "on_grid"), ("no", 1, None)
+FLAGS, ODD = ("kept", "batches", "on_grid"), ("no", 1)
 """Of `certify`: a word in the place of a flag, such as "no", would count as true."""
 STEP = hk.Power(1, 20, 0.75)
 FS, NB = ("function-sharing", {"sigma": 1.0}), ("rss-nb", {"sigma": 1.0, "rounds": 5})
@@ -28,10 +28,10 @@ FS, NB = ("function-sharing", {"sigma": 1.0}), ("rss-nb", {"sigma": 1.0, "rounds
         (*FS, {"coalition": {0, 2}, "transfer": 1.0}, "the sum over {1} changes"),
         (*FS, {"coalition": {0}, "shift": {1: 1.0}}, "the sum over {1, 2, 3, 4} changes"),
         (*FS, {"colluders": 2, "transfer": 1.0}, "learns that sum exactly"),
-        (*FS, {"colluders": 1, "sensitivity": 1.0}, "give own="),
+        (*FS, {"colluders": 1, "sensitivity": 1.0}, "give independent="),
         (*FS, {"colluders": 1, "transfer": 1.0, "batches": True}, "a step along some of them"),
-        (*NB, {"colluders": 1, "sensitivity": 1.0}, "give own="),
-        (*NB, {"colluders": 1, "transfer": 1.0, "linear": False}, "the sum attack"),
+        (*NB, {"colluders": 1, "sensitivity": 1.0}, "give independent="),
+        (*NB, {"colluders": 1, "transfer": 1.0, "objectives": "any"}, "the sum attack"),
         (*NB, {"colluders": 1, "transfer": 1.0, "release": "raw"}, "raw last x"),
         ("rss-lb", {}, {"colluders": 1, "transfer": 1.0}, "whoever hears all that a member tells"),
         ("dgd", {}, {"colluders": 1, "transfer": 1.0}, "has no normal noise"),
@@ -50,7 +50,7 @@ def test_infinity_comes_with_its_reason(algorithm, noise, ask, why):
 def test_what_shows_to_all_needs_no_search():
     net = hk.Network.random_regular(4, 200, seed=0)
     found = hk.certify(net, "function-sharing", colluders=3, sigma=1.0, shift={0: 1.0, 5: 1.0})
-    assert "changes, and whoever hears all words learns that sum exactly" in found.reason
+    assert "changes, and an eavesdropper on all links learns that sum exactly" in found.reason
     assert found.searched.startswith("no search was needed")
 
 
@@ -80,8 +80,8 @@ class Projecting(Clipped):
 
     def round(self, agent, state, k):
         w = state + agent.step(k - 1) * (agent.paired_noise(k) + agent.own_noise(k))
-        heard = yield hk.Say(w)
-        return agent.descend(agent.mix(w, heard), k, project="mixed" if self.before else "stepped")
+        received = yield hk.Broadcast(w)
+        return agent.descend(agent.mix(w, received), k, project="mixed" if self.before else "stepped")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_cross_terms_must_be_in_the_span_of_the_noise(family, holds):
         ({"colluders": 1, "transfer": 1.0, "runs": 0}, "runs = 0"),
         ({"colluders": 1, "transfer": 1.0, "sigma": [1.0, 2.0]}, "2 numbers for 5 links"),
         ({"colluders": 1, "transfer": 1.0, "sigma": -1.0}, "sigma = -1.0"),
-        ({"colluders": 1, "transfer": 1.0, "anchor_sigma": 1.0}, "anchor_sigma"),
+        ({"colluders": 1, "transfer": 1.0, "persistent": 1.0}, "persistent"),
     ],
 )
 def test_a_question_that_cannot_be_answered_is_refused(ask, culprit):
@@ -166,8 +166,8 @@ def test_a_question_that_cannot_be_answered_is_refused(ask, culprit):
         ({"sigma": "a"}, "sigma = 'a'; give a standard deviation"),
         ({"sigma": {}}, "sigma = {}; give a standard deviation"),
         ({"sigma": ["a"]}, "sigma = ['a']; give a standard deviation"),
-        ({"own": 10**400}, "own = 1000"),
-        ({"anchor_sigma": None}, "anchor_sigma = None; give a standard deviation"),
+        ({"independent": 10**400}, "independent = 1000"),
+        ({"persistent": None}, "persistent = None; give a standard deviation"),
         ({"move": 1}, "move = 1; give (from, to, coefficients)"),
         ({"move": {1: 2}}, "move = {1: 2}; give (from, to, coefficients)"),
         ({"move": ([1], 2, 1.0)}, "of move is no whole number"),
@@ -177,7 +177,7 @@ def test_a_question_that_cannot_be_answered_is_refused(ask, culprit):
         ({"rate": None}, "rate = None; give a probability"),
         ({"dim": np.ones(2)}, "dim = array([1., 1.]); give a whole number"),
         ({"release": np.ones(2)}, "release = array([1., 1.]); give one of its words"),
-        ({"search": "yes"}, "search = 'yes'; give True, False or None"),
+        ({"by": "yes"}, "by = 'yes'; choose one of theorem, search, bound, linearisation"),
         ({"step": 10**400}, "give a finite number"),
         *(({flag: given}, f"{flag} = {given!r}; give True or False") for flag in FLAGS for given in ODD),
     ],
@@ -205,11 +205,11 @@ def test_that_runs_draw_afresh_is_an_assumption(more):
     """One seed twice is one draw twice."""
     ask = {"coalition": {0}, "sigma": 1.0, "transfer": 1.0, **more}
     found = hk.certify(RING, "function-sharing", runs=2, **ask)
-    (said,) = [one for one in found.assumptions if "draws noise of its own" in one]
-    assert said.startswith("supposed: each run")
-    assert "a seed that no other run uses" in said
+    (said,) = [one for one in found.assumptions if "draws noise of its own" in str(one)]
+    assert str(said).startswith("assumed: each run")
+    assert "a seed that no other run uses" in str(said)
     alone = hk.certify(RING, "function-sharing", **ask)
-    assert not [one for one in alone.assumptions if "draws noise of its own" in one]
+    assert not [one for one in alone.assumptions if "draws noise of its own" in str(one)]
 
 
 def test_other_questions_that_are_refused():
@@ -224,7 +224,9 @@ def test_other_questions_that_are_refused():
 
 
 def test_a_certificate_can_be_signed():
-    found = hk.certify(RING, "function-sharing", colluders=1, sigma=1.0, own=0.5, sensitivity=0.3, runs=2)
+    found = hk.certify(
+        RING, "function-sharing", colluders=1, sigma=1.0, independent=0.5, sensitivity=0.3, runs=2
+    )
     for part in (
         "any 1 colluder",
         "one record replaced",
@@ -236,20 +238,20 @@ def test_a_certificate_can_be_signed():
         assert part in found.statement
     assert found.statement.count(". ") == 0
     assert str(found).startswith(found.statement)
-    assert all(one.split(":")[0] in {"checked", "covered", "supposed"} for one in found.assumptions)
+    assert all(one.status.value in {"verified", "not needed", "assumed"} for one in found.assumptions)
     assert "all 5 coalitions" in found.searched
 
 
 def marks(found: hk.Certificate, *parts: str) -> list[str]:
     """How conditions are marked."""
-    return [one.partition(":")[0] for part in parts for one in found.assumptions if part in one]
+    return [one.status.value for part in parts for one in found.assumptions if part in str(one)]
 
 
 def test_conditions_are_checked_where_there_is_anything_to_look_at():
     """By a bare name all is supposed; with the algorithm and its problem what can be read off them is checked."""
-    last, divisor = "the word after the last step", "divided by"
-    bare = hk.certify(RING, "rss-nb", sigma=1.0, own=0.5, sensitivity=0.1, rounds=5, colluders=1)
-    assert marks(bare, last, divisor, "no raw x") == ["supposed"] * 3
+    last, divisor = "the message after the last step", "divided by"
+    bare = hk.certify(RING, "rss-nb", sigma=1.0, independent=0.5, sensitivity=0.1, rounds=5, colluders=1)
+    assert marks(bare, last, divisor, "no raw x") == ["assumed"] * 3
     problem = hk.least_squares([np.ones((2, 1))] * 5, [np.zeros(2)] * 5, feasible=hk.Everywhere())
     ask = {"colluders": 1, "rounds": 5, "step": STEP}
     named = hk.RssNb.certified(1.0, 0.5)
@@ -260,14 +262,14 @@ def test_conditions_are_checked_where_there_is_anything_to_look_at():
     assert "moves a gradient by up to 2 at any point of X; give sensitivity=2" in small.reason
     seen = hk.certify(RING, named, sensitivity=2.0, problem=inside, **ask)
     assert seen.holds
-    assert marks(seen, last, "all records take part") == ["checked"] * 2
+    assert marks(seen, last, "all records take part") == ["verified"] * 2
     cut = hk.certify(RING, hk.RssNb.certified(1.0, 0.5, clip=1.0), dim=1, **ask)
-    assert marks(cut, "whatever sums in it are divided by") == ["checked"]
+    assert marks(cut, "whatever sums in it are divided by") == ["verified"]
     parts = ("no value of an objective", "over all records", "sums over records")
     moved = {"transfer": 0.1, "colluders": 1}
-    assert marks(hk.certify(RING, "function-sharing", sigma=1.0, **moved), *parts) == ["supposed"] * 3
+    assert marks(hk.certify(RING, "function-sharing", sigma=1.0, **moved), *parts) == ["assumed"] * 3
     shared = hk.FunctionSharing(2, sd=1.0, family="quadratic")
-    assert marks(hk.certify(RING, shared, problem=problem, **moved), *parts) == ["checked"] * 3
+    assert marks(hk.certify(RING, shared, problem=problem, **moved), *parts) == ["verified"] * 3
     mean = hk.least_squares(
         [np.ones((2, 1))] * 5, [np.zeros(2)] * 5, feasible=hk.Everywhere(), reduction="mean"
     )
@@ -277,8 +279,8 @@ def test_conditions_are_checked_where_there_is_anything_to_look_at():
 class Unmasked(hk.RssNb):
     """RSS-NB whose words have no noise from the third on, and that says so of no word."""
 
-    def noise_in_word(self, agent, k):
-        return (k < 3) * super().noise_in_word(agent, k)
+    def noise_in_message(self, agent, k):
+        return (k < 3) * super().noise_in_message(agent, k)
 
     def mechanism(self, setting):
         return super().mechanism(setting)

@@ -15,11 +15,10 @@ import hocket as hk
 from hocket.algorithm import Setting
 from hocket.errors import BadInput
 from hocket.noise.mechanism import Mechanism
-from hocket.privacy.certificates.bounds import bounded
-from hocket.privacy.certificates.looks import Look, looks_at_gradients
-from hocket.privacy.certificates.protected import Record, Transfer, as_shift
-from hocket.privacy.certificates.record_search import RecordSearch
-from hocket.privacy.certificates.worst import worst
+from hocket.privacy.dp.bounds import bounded
+from hocket.privacy.dp.looks import Look, looks_at_gradients
+from hocket.privacy.dp.protected import Record, Transfer, as_shift
+from hocket.privacy.dp.worst import RecordSearch, worst
 from tests.units.certificate_cases import Clipped, dense, graphs, torus
 
 RING = hk.Network.cycle(5)
@@ -36,13 +35,18 @@ class TestPrintedValues:
         assert found.theorem == "A1"
 
     def test_a_record_under_function_sharing_with_own_noise(self):
-        found = hk.certify(RING, "function-sharing", colluders=1, sigma=3.0, own=1.0, sensitivity=1.0)
+        found = hk.certify(RING, "function-sharing", colluders=1, sigma=3.0, independent=1.0, sensitivity=1.0)
         assert found.kappa == pytest.approx(0.294898, abs=1e-6)
         assert found.mu == pytest.approx(math.sqrt(0.294898), abs=1e-6)
 
     def test_a_record_in_a_component_of_its_own(self):
         found = hk.certify(
-            hk.Network.path(5), "function-sharing", coalition={2}, sigma=10.0, own=1.0, sensitivity=1.0
+            hk.Network.path(5),
+            "function-sharing",
+            coalition={2},
+            sigma=10.0,
+            independent=1.0,
+            sensitivity=1.0,
         )
         assert found.kappa == pytest.approx(0.50125, abs=1e-5)
 
@@ -57,7 +61,7 @@ class TestPrintedValues:
         ids=["cycle:5", "harary:4,16", "complete:16"],
     )
     def test_noise_on_the_average_over_central(self, net, f, over_central):
-        found = hk.certify(net, "rss-nb", colluders=f, sigma=10.0, own=1.0, sensitivity=1.0, rounds=7)
+        found = hk.certify(net, "rss-nb", colluders=f, sigma=10.0, independent=1.0, sensitivity=1.0, rounds=7)
         assert math.sqrt(net.n * found.kappa) == pytest.approx(over_central, abs=6e-4)
         assert found.mu == pytest.approx(math.sqrt(7 * found.kappa), rel=1e-9)
 
@@ -79,7 +83,7 @@ class TestPrintedValues:
                 "rss-nb",
                 colluders=insiders,
                 sigma=between / math.sqrt(2),
-                own=own,
+                independent=own,
                 sensitivity=2.0,
                 rounds=3500,
             )
@@ -107,7 +111,9 @@ def test_any_shift_is_as_far_away_as_its_gaussians_are(net, data):
     )
     squared = np.trace(rows.T @ np.linalg.pinv(covariance, hermitian=True) @ rows) if inside else math.inf
     shift = dict(zip(honest, rows, strict=True))
-    found = hk.certify(net, "function-sharing", coalition=coalition, sigma=sigma, own=tau, shift=shift)
+    found = hk.certify(
+        net, "function-sharing", coalition=coalition, sigma=sigma, independent=tau, shift=shift
+    )
     assert found.mu == pytest.approx(math.sqrt(squared), rel=1e-6)
     assert bool(found.reason) == (not inside)
 
@@ -117,8 +123,8 @@ def test_any_shift_is_as_far_away_as_its_gaussians_are(net, data):
 def test_records_and_transfers_are_shifts_at_their_worst(net, data):
     f = data.draw(st.integers(0, net.n - 2))
     sigma, tau = data.draw(SIZES), data.draw(SIZES)
-    record = hk.certify(net, "function-sharing", colluders=f, sigma=sigma, own=tau, sensitivity=1.0)
-    moved = hk.certify(net, "function-sharing", colluders=f, sigma=sigma, own=tau, transfer=1.0)
+    record = hk.certify(net, "function-sharing", colluders=f, sigma=sigma, independent=tau, sensitivity=1.0)
+    moved = hk.certify(net, "function-sharing", colluders=f, sigma=sigma, independent=tau, transfer=1.0)
     every = []
     for coalition in itertools.combinations(range(net.n), f):
         honest, covariance = dense(net, set(coalition), sigma, tau)
@@ -128,7 +134,7 @@ def test_records_and_transfers_are_shifts_at_their_worst(net, data):
     assert record.kappa == pytest.approx(max(one[0] for one in every), rel=1e-9)
     assert moved.mu == pytest.approx(math.sqrt(max(one[1] for one in every)), rel=1e-9)
     named = hk.certify(
-        net, "function-sharing", coalition=record.coalition, sigma=sigma, own=tau, sensitivity=1.0
+        net, "function-sharing", coalition=record.coalition, sigma=sigma, independent=tau, sensitivity=1.0
     )
     assert named.mu == pytest.approx(record.mu, rel=1e-9)
 
@@ -151,7 +157,7 @@ def test_no_coalition_beats_the_bounds(net, data):
 @pytest.mark.parametrize(("net", "f"), [(hk.Network.cycle(9), 1), (hk.Network.complete(9), 3)])
 def test_bounds_are_tight_where_they_should_be(net, f):
     ask = {"colluders": f, "sigma": 1.0, "transfer": 1.0}
-    bound, found = (hk.certify(net, "function-sharing", search=one, **ask).mu for one in (False, True))
+    bound, found = (hk.certify(net, "function-sharing", by=one, **ask).mu for one in ("bound", "search"))
     assert bound == pytest.approx(found)
 
 
@@ -160,13 +166,13 @@ def test_bounds_are_tight_where_they_should_be(net, f):
 def test_more_insiders_and_less_noise_are_worse(net, data):
     members = data.draw(st.permutations(range(net.n)))
     fewer, more = members[:1], members[:2]
-    protect = {"sigma": 1.0, "own": 0.4, "sensitivity": 1.0}
+    protect = {"sigma": 1.0, "independent": 0.4, "sensitivity": 1.0}
     at = {
         name: hk.certify(net, "function-sharing", coalition=who, **(protect | change)).mu
         for name, who, change in (
             ("fewer", fewer, {}),
             ("noisier", fewer, {"sigma": 2.0}),
-            ("own", fewer, {"own": 0.8}),
+            ("own", fewer, {"independent": 0.8}),
         )
     }
     assert at["noisier"] <= at["fewer"] * (1 + 1e-9)
@@ -178,11 +184,11 @@ def test_more_insiders_and_less_noise_are_worse(net, data):
         assert one <= two * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("anchor", [0.0, 0.3])
+@pytest.mark.parametrize("persistent", [0.0, 0.3])
 @pytest.mark.parametrize("step", [STEP, hk.Constant(0.1)], ids=["power", "constant"])
-def test_a_linear_function_is_told_as_well_as_leakage_says(anchor, step):
+def test_a_linear_function_is_told_as_well_as_leakage_says(persistent, step):
     net, coalition = hk.Network.harary(3, 6), {2}
-    plan = {"coalition": coalition, "sigma": 1.0, "anchor_sigma": anchor, "step": step, "rounds": 30}
+    plan = {"coalition": coalition, "sigma": 1.0, "persistent": persistent, "step": step, "rounds": 30}
     found = hk.certify(net, "rss-nb", move=(0, 4, 0.1), **plan)
     leaked = hk.leakage(net, "rss-nb", threat="states", prior=1e4, **plan)
     assert found.mu == pytest.approx(math.sqrt(2 * leaked.divergence(0, 4, 0.1)), rel=1e-5)
@@ -196,7 +202,7 @@ class TestSeveralRuns:
         assert hk.certify(RING, "function-sharing", runs=4, kept=True, **ask).mu == one.mu
 
     def test_kept_anchors_bound_what_many_runs_tell(self):
-        ask = {"coalition": {0}, "sigma": 2.0, "anchor_sigma": 1.0, "move": (1, 4, 1.0), "rounds": 10}
+        ask = {"coalition": {0}, "sigma": 2.0, "persistent": 1.0, "move": (1, 4, 1.0), "rounds": 10}
         many = hk.certify(RING, "rss-nb", runs=7, kept=True, **ask)
         assert many.mu == pytest.approx(hk.certify(RING, "rss-nb", **(ask | {"rounds": 70})).mu)
         forever = hk.certify(RING, "function-sharing", coalition={0}, sigma=1.0, move=(1, 4, 1.0))
@@ -207,7 +213,7 @@ class TestSeveralRuns:
 
     def test_who_left_counts_as_a_colluder(self):
         net = hk.Network.harary(4, 8)
-        ask = {"sigma": 1.0, "own": 0.5, "sensitivity": 1.0}
+        ask = {"sigma": 1.0, "independent": 0.5, "sensitivity": 1.0}
         gone = hk.certify(net, "function-sharing", coalition={1}, leavers={5}, **ask)
         assert gone.mu == hk.certify(net, "function-sharing", coalition={1, 5}, **ask).mu
         any_one = hk.certify(net, "function-sharing", colluders=1, leavers={5}, **ask)
@@ -222,7 +228,7 @@ class TestLinksThatVary:
     def test_every_round_counts_with_its_own_links(self):
         # Word k + 1 carries gradient k under the noise of round k + 1.
         ask = {"coalition": {3}, "sigma": 1.3, "rounds": 6}
-        found = hk.certify(self.NET, "rss-nb", own=0.6, move=(0, 2, 1.0), step=STEP, **ask)
+        found = hk.certify(self.NET, "rss-nb", independent=0.6, move=(0, 2, 1.0), step=STEP, **ask)
         alpha = STEP.table(1, 7)
         total = 0.0
         for k in range(1, 7):
@@ -246,7 +252,7 @@ class TestLinksThatVary:
 
 
 def test_rounds_without_end_are_counted_and_not_written_down():
-    ask = {"coalition": {0}, "sigma": 1.0, "own": 1.0, "sensitivity": 1e-6}
+    ask = {"coalition": {0}, "sigma": 1.0, "independent": 1.0, "sensitivity": 1e-6}
     once = hk.certify(RING, "rss-nb", rounds=1, **ask).mu
     assert hk.certify(RING, "rss-nb", rounds=10**12, **ask).mu == pytest.approx(1e6 * once)
     with pytest.raises(BadInput, match="too many to look at"):
@@ -266,7 +272,7 @@ def test_rounds_are_counted_phase_by_phase(rounds):
 
 def test_records_of_one_or_several_agents_add_up():
     net = hk.Network.harary(4, 7)
-    ask = {"coalition": {0}, "sigma": 1.0, "own": 0.5, "sensitivity": 0.3}
+    ask = {"coalition": {0}, "sigma": 1.0, "independent": 0.5, "sensitivity": 0.3}
     each = {j: hk.certify(net, "function-sharing", records={j: 1}, **ask).mu for j in range(1, 7)}
     assert hk.certify(net, "function-sharing", records=3, **ask).mu == pytest.approx(3 * max(each.values()))
     both = hk.certify(net, "function-sharing", records={2: 1, 5: 4}, **ask)
@@ -276,14 +282,14 @@ def test_records_of_one_or_several_agents_add_up():
 
 def test_an_algorithm_brings_its_own_noise_and_sensitivity():
     found = hk.certify(RING, Clipped(0.6, 0.2), colluders=1, rounds=9, dim=3)
-    by_key = hk.certify(RING, "rss-nb", colluders=1, sigma=0.6, own=0.2, sensitivity=0.5, rounds=9)
+    by_key = hk.certify(RING, "rss-nb", colluders=1, sigma=0.6, independent=0.2, sensitivity=0.5, rounds=9)
     assert found.mu == pytest.approx(by_key.mu)
     assert Clipped(0.6, 0.2).mechanism(Setting(RING, 3, STEP, 9)).sensitivity == 0.5
 
 
 def test_a_large_network_is_bounded_without_a_search():
     net = hk.Network.random_regular(6, 120, seed=1)
-    ask = {"sigma": 4.0, "own": 1.0, "sensitivity": 1.0, "rounds": 10}
+    ask = {"sigma": 4.0, "independent": 1.0, "sensitivity": 1.0, "rounds": 10}
     found = hk.certify(net, "rss-nb", colluders=3, **ask)
     assert found.coalition is None
     assert "no coalition searched" in found.searched
@@ -309,8 +315,8 @@ def test_coalitions_worked_with_at_once_are_each_as_by_itself(net, data):
 
 def test_a_search_can_be_asked_for_or_left_out():
     net = hk.Network.harary(4, 10)
-    ask = {"colluders": 2, "sigma": 1.0, "own": 0.5, "sensitivity": 1.0}
-    found, bound = (hk.certify(net, "function-sharing", search=one, **ask) for one in (True, False))
+    ask = {"colluders": 2, "sigma": 1.0, "independent": 0.5, "sensitivity": 1.0}
+    found, bound = (hk.certify(net, "function-sharing", by=one, **ask) for one in ("search", "bound"))
     assert found.mu < bound.mu
     assert "all 45 coalitions" in found.searched
     assert "no coalition searched" in bound.searched
@@ -318,16 +324,16 @@ def test_a_search_can_be_asked_for_or_left_out():
 
 def test_two_agents_with_many_paths_between_them_are_bounded_where_others_are_cut_off():
     # Agent 8 hangs on by one link: one colluder cuts it off, and 0 and 4 do not care.
-    net = hk.Network.from_edges([*hk.Network.harary(4, 8).links.tolist(), (0, 8)])
-    ask = {"colluders": 1, "sigma": 1.0, "search": False}
+    net = hk.Network([*hk.Network.harary(4, 8).links.tolist(), (0, 8)])
+    ask = {"colluders": 1, "sigma": 1.0, "by": "bound"}
     assert hk.certify(net, "function-sharing", transfer=1.0, **ask).mu == math.inf
     bound = hk.certify(net, "function-sharing", move=(1, 5, 1.0), **ask)
-    found = hk.certify(net, "function-sharing", move=(1, 5, 1.0), **(ask | {"search": True}))
+    found = hk.certify(net, "function-sharing", move=(1, 5, 1.0), **(ask | {"by": "search"}))
     assert found.mu < bound.mu < math.inf
 
 
 def test_a_round_by_itself_is_what_secret_batches_are_accounted_from():
-    ask = {"colluders": 1, "sigma": 2.0, "own": 1.0, "sensitivity": 0.1}
+    ask = {"colluders": 1, "sigma": 2.0, "independent": 1.0, "sensitivity": 0.1}
     alike = hk.certify(RING, "rss-nb", rounds=16, **ask)
     assert alike.per_round == pytest.approx(alike.mu / 4)
     falling = hk.certify(RING, "rss-nb", rounds=16, step=STEP, **ask)
@@ -339,7 +345,7 @@ def test_a_round_by_itself_is_what_secret_batches_are_accounted_from():
 @pytest.mark.parametrize(("sigma", "own"), [(1e3, 1e-3), (1.0, 1e-6), (1e6, 1.0), (1e-3, 1e3), (40.0, 0.5)])
 def test_little_own_noise_is_not_lost_in_rounding(sigma, own):
     # Against {1, 4} a ring of seven is a pair and three in a row; {0, 2} leave 1 by itself.
-    net, ask = hk.Network.cycle(7), {"sigma": sigma, "own": own, "sensitivity": 1.0}
+    net, ask = hk.Network.cycle(7), {"sigma": sigma, "independent": own, "sensitivity": 1.0}
     pair = hk.certify(net, "function-sharing", coalition={1, 4}, records={2: 1}, **ask)
     of_two = 1 / (2 * own**2) + 1 / (2 * (4 * sigma**2 + own**2))
     assert pair.mu == pytest.approx(math.sqrt(of_two), rel=1e-9)

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import hocket.experiments.certificates.report as report
+import reproductions.certificates.report as report
 from hocket.cli import main
-from hocket.experiments.certificates import by_link, decor, price
-from hocket.experiments.certificates.runs import QUICK
+from reproductions.certificates import by_link, decor, price
+from reproductions.certificates.runs import QUICK
 
 
 def test_five_ways_to_the_same_epsilon():
@@ -59,7 +59,6 @@ def test_a_small_run_leaves_its_files(capsys, monkeypatch, tmp_path):
         "over_central.csv",
         "results.json",
         "report.html",
-        "report.json",
     }
     assert {path.name for path in Path("here").iterdir()} == names
     told = ["A1", "A2", "A2, grid", "B0", "B1", "B1, masked", "B1, grid"]

@@ -47,7 +47,6 @@ def test_a_folder_with_results_figure_and_page(tmp_path, capsys, monkeypatch):
         "figure.svg",
         "figure.png",
         "report.html",
-        "report.json",
     }
     assert (told["runs"], told["programs"], told["diverged"]) == (8, 1, 0)
     assert {one["algorithm"] for one in told["ranking"]} == {"dgd", "quiet"}
@@ -88,8 +87,8 @@ def test_mistakes_are_named(tmp_path, old, new, words):
 def test_help_has_an_example(capsys):
     assert main(["bench", "--help"]) == 0
     assert "Example: hocket bench bench.toml" in capsys.readouterr().out
-    assert main(["rehearse", "--help"]) == 0
-    assert "Example: hocket rehearse plan.toml" in capsys.readouterr().out
+    assert main(["simulate", "--help"]) == 0
+    assert "Example: hocket simulate plan.toml" in capsys.readouterr().out
 
 
 def test_a_file_that_is_not_there(capsys):

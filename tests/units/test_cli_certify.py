@@ -33,8 +33,19 @@ def test_the_answer_comes_first(capsys):
         ),
         (["--coalition", "0", "--transfer", ".3", "--runs", "3"], {"transfer": 0.3, "runs": 3}),
         (
-            ["--coalition", "0", "--sensitivity", ".3", "--own", ".5", "--records", "2", "--leavers", "2"],
-            {"sensitivity": 0.3, "own": 0.5, "records": 2, "leavers": {2}},
+            [
+                "--coalition",
+                "0",
+                "--sensitivity",
+                ".3",
+                "--independent",
+                ".5",
+                "--records",
+                "2",
+                "--leavers",
+                "2",
+            ],
+            {"sensitivity": 0.3, "independent": 0.5, "records": 2, "leavers": {2}},
         ),
     ],
 )
@@ -64,7 +75,7 @@ def test_infinity_is_an_answer(capsys):
     ("words", "culprit"),
     [
         (["--colluders", "1", "--move", "1"], "--move '1' is no move"),
-        (["--colluders", "1", "--move", "1,2,a"], "no number"),
+        (["--colluders", "1", "--move", "1,2,a"], "no list of numbers"),
         (["--colluders", "1", "--shift", "1"], "--shift '1' is no shift"),
         (["--coalition", "0", "--shift", "1:1,1:2"], "names agent 1 twice"),
         (["--colluders", "1", "--transfer", "1", "--rate", ".5"], "where one record is replaced"),
@@ -92,11 +103,24 @@ def test_networks_beyond_all_measure_are_refused(size, said, capsys):
 
 
 def test_secret_coins_and_the_price_are_said(capsys):
-    words = ["--sensitivity", ".4", "--own", "1", "--algorithm", "rss-nb", "--rounds", "20", "--rate", ".1"]
+    words = [
+        "--sensitivity",
+        ".4",
+        "--independent",
+        "1",
+        "--algorithm",
+        "rss-nb",
+        "--rounds",
+        "20",
+        "--rate",
+        ".1",
+    ]
     assert main([*RING, "--colluders", "1", *words]) == 0
     said = capsys.readouterr().out
     assert "gives, by Theorem B1 with S" in said
-    assert "to whoever knows in which rounds it takes part, which it does with probability 0.1" in said
+    assert (
+        "to an adversary that knows in which rounds it takes part, which it does with probability 0.1" in said
+    )
     assert "Gap: " in said
     assert (
         "Rounds to a tenth of the gap: about 2.22, with a server 1.15, everybody for itself 2.22; averaging"

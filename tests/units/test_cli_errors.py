@@ -13,9 +13,9 @@ from cyclopts import App
 
 from hocket.cli import main
 from hocket.cli.app import app
-from hocket.federation.home import Home
-from hocket.federation.plan_file import read_plan
-from hocket.federation.run_folder import RunFolder
+from hocket.federation.plan.plan_file import read_plan
+from hocket.federation.state.home import Home
+from hocket.federation.state.run_folder import RunFolder
 from tests.units.mistakes import ALL, CARDS, Mistake, plan
 
 GOOD = """[problem]
@@ -49,7 +49,7 @@ SPOILT = {
     "broken": {"[problem]": "[problem"},
 }
 """Configurations, each with one thing wrong."""
-TASK = """from hocket.federation.task import GradientTask
+TASK = """from hocket.federation.workloads.task import GradientTask
 task = GradientTask(1, lambda x, k, h, rng: x)
 wide = GradientTask(2, lambda x, k, h, rng: x)
 """
@@ -99,7 +99,7 @@ def _lay_out_files() -> None:
 
 
 def _spoil_plans(signed: str) -> None:
-    _do(plan("--unsafe", out="unsafe.toml", cards=CARDS, algorithm="dgd", delta=None, anchor=None))
+    _do(plan("--unsafe", out="unsafe.toml", cards=CARDS, algorithm="dgd", noise_bound=None, persistent=None))
     Path("digits.toml").write_text(signed.replace("seed = 0", f"seed = {'9' * 5000}"), encoding="utf-8")
     Path("nested.toml").write_text(signed.replace("seed = 0", f"seed = {'[' * 5000}"), encoding="utf-8")
     Path("home-b/policy.toml").write_text("[policy]\nmin_sd = 1000.0\n")
@@ -129,7 +129,7 @@ def test_a_mistake_is_named_and_leaves_nothing_behind(
     shown = capsys.readouterr()
     assert shown.out == ""
     assert mistake.culprit in shown.err
-    assert mistake.cure in shown.err
+    assert mistake.fix in shown.err
     assert "Traceback" not in shown.err
     assert _files(desk) == before
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,24 +53,10 @@ def test_a_run_saved_from_python_is_reported_without_an_audit(capsys):
     assert "audit it where it was run" in refused(capsys, "saved", "--colluders", "1")
 
 
-@pytest.mark.slow
-def test_a_demonstration_is_written_again_from_what_it_found(capsys, monkeypatch):
-    from hocket.experiments import demo
-
-    monkeypatch.setattr(demo, "DEMO", replace(demo.DEMO, full=demo.Size(rounds=20, seeds=2)))
-    assert main(["demo", "--out", "all/demo"]) == 0
-    page = Path("all/demo/report.html")
-    before = page.read_bytes()
-    assert main(["report", "all/demo"]) == 0
-    assert page.read_bytes() == before
-    assert "name one of all/demo" in refused(capsys, "all")
-    assert "--colluders and --coalition are for runs" in refused(capsys, "all/demo", "--colluders", "1")
-
-
 def test_what_is_no_run_is_refused_with_a_cure(tmp_path, capsys):
     assert "there is no folder nowhere; name one" in refused(capsys, "nowhere")
     (tmp_path / "empty").mkdir()
-    assert "neither run.json nor plan.toml nor report.json" in refused(capsys, "empty")
+    assert "neither run.json nor plan.toml" in refused(capsys, "empty")
     write_problem(tmp_path)
     assert main(["solve", "problem.toml", "--out", "here"]) == 0
     assert "leave one away" in refused(capsys, "here", "--colluders", "1", "--coalition", "2")

@@ -1,4 +1,4 @@
-"""The demonstration's four clinics: the pooled fit by masked totals, and of the others only what a theorem allows."""
+"""The demonstration's four clinics: the pooled fit by secure sums, and of the others only what a theorem allows."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from hocket.experiments.clinics import Clinics, chapter, clinics
-from hocket.experiments.clinics.chapter import SHOWN, coalitions, one_number, uniformity
-from hocket.experiments.clinics.figure import bits_of
-from hocket.experiments.clinics.overheard import MaskedRoom
-from hocket.federation.engine.masked_sum import BEGINNING
-from hocket.noise.group import FixedPoint, add, negate
+from hocket.demo.clinics import Clinics, chapter, clinics
+from hocket.demo.clinics.chapter import SHOWN, coalitions, one_number, uniformity
+from hocket.demo.clinics.figure import bits_of
+from hocket.demo.clinics.overheard import MaskedRoom
+from hocket.federation.runtime.secure_sum import BEGINNING
 from hocket.report.page import Page
+from hocket.secagg.group import FixedPoint, add, negate
 
 pytest.importorskip("sklearn")
 
@@ -26,31 +26,31 @@ def found() -> Clinics:
     return one
 
 
-def test_masked_totals_give_the_pooled_fit(found):
+def test_secure_sums_give_the_pooled_fit(found):
     assert found.farthest < 1e-10
     assert found.results.data["rows"] == 569
     assert found.room.totals == found.results.totals
 
 
-def test_a_clinic_is_sent_words_of_which_only_the_sum_is_left(found):
+def test_a_clinic_receives_messages_of_which_only_the_sum_is_left(found):
     for number in range(1, found.room.totals + 1):
-        parts = [part for part in found.room.parts if part.total == number]
+        parts = [part for part in found.room.contributions if part.total == number]
         own, sent = (reduce(add, [getattr(part, kind) for part in parts]) for kind in ("own", "sent"))
         np.testing.assert_array_equal(own, sent)
         assert all((part.own != part.sent).any(axis=0).all() for part in parts)
 
 
 def test_bytes_are_uniform_and_would_not_be_without_masks(found):
-    heard = found.room.heard()
-    assert {part.sender for part in heard} == {"clinic-b", "clinic-c", "clinic-d"}
-    assert uniformity(heard) > 1e-3
-    assert uniformity([replace(part, sent=part.own) for part in heard]) < 1e-12
+    received = found.room.received()
+    assert {part.sender for part in received} == {"clinic-b", "clinic-c", "clinic-d"}
+    assert uniformity(received) > 1e-3
+    assert uniformity([replace(part, sent=part.own) for part in received]) < 1e-12
 
 
-def test_other_numbers_fit_the_same_words_under_other_masks(found):
-    """Theorem T's witness: turn the honest clinics' numbers, move the masks between them along, and say the same."""
+def test_other_numbers_fit_the_same_messages_under_other_masks(found):
+    """Theorem T's witness: turn the honest clinics' numbers, move the masks between them along, and send the same."""
     room = found.room
-    parts = [part for part in room.parts if part.total == 1]
+    parts = [part for part in room.contributions if part.total == 1]
     b, c, d = (part.own for part in parts[1:])
     masks = {
         (j, other): streams.mask(other, 1, 0, BEGINNING, b.shape[1])
@@ -59,23 +59,23 @@ def test_other_numbers_fit_the_same_words_under_other_masks(found):
         if j < other
     }
 
-    def words(own):
-        """What all say, by the definition."""
-        said = list(own)
+    def messages(own):
+        """What all send, by the definition."""
+        sent = list(own)
         for (low, high), mask in masks.items():
-            said[low], said[high] = add(said[low], mask), add(said[high], negate(mask))
-        return said
+            sent[low], sent[high] = add(sent[low], mask), add(sent[high], negate(mask))
+        return sent
 
-    np.testing.assert_array_equal(words([part.own for part in parts]), [part.sent for part in parts])
+    np.testing.assert_array_equal(messages([part.own for part in parts]), [part.sent for part in parts])
     masks[1, 2] = add(masks[1, 2], add(b, negate(c)))  # clinic-b now holds what clinic-c held, and so on
     masks[2, 3] = add(masks[2, 3], add(b, negate(d)))
-    np.testing.assert_array_equal(words([parts[0].own, c, d, b]), [part.sent for part in parts])
+    np.testing.assert_array_equal(messages([parts[0].own, c, d, b]), [part.sent for part in parts])
 
 
-def test_the_table_shows_the_words_that_were_sent(found):
+def test_the_table_shows_the_messages_that_were_sent(found):
     rows = one_number(found.room, SHOWN).rows
-    words = [int(row[3].replace(" ", ""), 16) for row in rows]
-    assert sum(words[:-1]) % 2**128 == words[-1]
+    sent = [int(row[3].replace(" ", ""), 16) for row in rows]
+    assert sum(sent[:-1]) % 2**128 == sent[-1]
     assert [int(row[1]) for row in rows] == [204, 175, 127, 63, 569]
     assert sum(int(row[2]) for row in rows[1:4]) == sum(int(row[1]) for row in rows[1:4])
     assert rows[-1][4] == "569"
@@ -93,7 +93,7 @@ def test_bits_are_read_from_the_highest_on():
     assert np.flatnonzero(row).tolist() == [62]  # 2 = 2^65 / 2^64, the 63rd of 128 bits
 
 
-def test_the_clinics_come_first_on_a_page_and_its_own_subject_after_them(found, tmp_path):
+def test_the_clinics_come_first_on_a_page_and_its_own_subject_after_them(found):
     told = chapter(found)
     page = Page(
         title="Five agents",
@@ -104,8 +104,12 @@ def test_the_clinics_come_first_on_a_page_and_its_own_subject_after_them(found, 
         opening=told,
     )
     text = page.html()
-    parts = ["<h1>Four clinics", *(f'id="{one.anchor}"' for one in told.sections), 'id="then"', "All four."]
+    parts = [
+        "<h1>Four clinics",
+        *(f'id="{one.id}"' for one in told.sections),
+        'id="then"',
+        "All four.",
+    ]
     places = [text.index(part) for part in parts]
     assert places == sorted(places)
     assert text.count("<h1>") == 1
-    assert Page.load(page.save(tmp_path / "report.html")).html() == text

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import hocket as hk
 from hocket.agent import Agent
 from hocket.algorithm import Setting
-from hocket.algorithms.clipped_words import Kept, cut
+from hocket.algorithms.clipped_messages import Kept, cut
 from hocket.errors import BadAlgorithm
 from hocket.problems.sets import Everywhere
 
@@ -123,7 +123,7 @@ def test_an_estimate_takes_no_notice_of_the_clip():
     [
         ({"clip": 0.0}, "clip = 0.0"),
         ({"clip": 1.0, "scaled_by": "this step"}, "take scaled_by='last step'"),
-        ({"clip": 1.0, "anchor": 0.5}, "with clip= take anchor = 0"),
+        ({"clip": 1.0, "persistent": 0.5}, "with clip= take persistent = 0"),
         ({"grid": UNIT}, "give both"),
         ({"grid": 0.3, "clip": 1.0}, "a power of two"),
     ],

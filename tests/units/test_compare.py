@@ -12,7 +12,7 @@ import pytest
 
 import hocket as hk
 from hocket.bench.comparison import Cell, Comparison
-from hocket.bench.cost import Cost
+from hocket.bench.cost import RoundCost
 from hocket.errors import BadAlgorithm, BadInput
 from tests.laws.table import quadratics
 
@@ -67,7 +67,7 @@ def test_every_run_is_the_single_run(found, name, network):
 
 def test_what_agents_spend_is_read_off_their_generators(found):
     ring = {name: found.cell("squares", "ring", name).cost for name in ALGORITHMS}
-    assert ring["dgd"] == Cost(gradients=1, proxes=1, messages=2, bytes=2 * 2 * 8, first_gradients=0)
+    assert ring["dgd"] == RoundCost(gradients=1, proxes=1, messages=2, bytes=2 * 2 * 8, first_gradients=0)
     assert found.cell("squares", "star", "dgd").cost.messages == pytest.approx(10 / 6)
     assert ring["fs 1"] == ring["nids"]
     for name, cost in ring.items():
@@ -114,7 +114,7 @@ def made_up(gaps: dict[str, list[list[float]]]) -> Comparison:
     for name, rows in gaps.items():
         gap = np.array(rows)
         finite = np.isfinite(gap).all(axis=1)
-        cost = Cost(1.0, 1.0, 2.0, 16.0, 0.0)
+        cost = RoundCost(1.0, 1.0, 2.0, 16.0, 0.0)
         cells.append(Cell("p", "n", name, "1", 10 * np.arange(gap.shape[1]), {"gap": gap}, finite, cost, 0.5))
     return Comparison(tuple(cells), tuple(range(len(rows))), 1, 1.0, 0.5)
 
@@ -254,7 +254,7 @@ def test_an_unknown_optimum_cannot_be_ranked_by(found):
 def test_weather_is_counted_by_seed():
     problem = hk.polynomials([[0, -2 * c, 1] for c in (1.0, 2.0, 3.0, 4.0, 10.0)], box=(-20, 20))
     stormy = hk.compare(
-        problem, hk.Network.cycle(5), hk.PushDiging(), seeds=2, rounds=20, weather=hk.Weather(loss=0.3)
+        problem, hk.Network.cycle(5), hk.PushDiging(), seeds=2, rounds=20, channel=hk.Channel(loss=0.3)
     )
     last = stormy.rows(last=True)
     assert len({row["messages_lost"] for row in last}) == 2

@@ -13,12 +13,10 @@ import scipy.optimize
 
 import hocket as hk
 from hocket.privacy import families
-from hocket.privacy.attacks.boundary import straight_gradients
-from hocket.privacy.attacks.descent import descended
 from hocket.privacy.attacks.equations import equations
+from hocket.privacy.attacks.guesses import descended, straight_gradients
 from hocket.privacy.attacks.least_squares import Rows, checked
-from hocket.privacy.attacks.prediction import Term, alike, cut_at
-from hocket.privacy.attacks.system import Heard, System
+from hocket.privacy.attacks.system import Received, System, Term, alike, cut_at
 
 COMPLETE = hk.Network.complete(5)
 STEP = hk.Power(0.5, 10, 0.75)
@@ -28,24 +26,26 @@ class Waves(eqx.Module):
     """Two frequencies in one sound."""
 
     at: Any
-    heard: Any
+    received: Any
 
     def __call__(self, u: Any) -> tuple[Any, Any]:
         def sound(u: Any) -> Any:
             return u[0] * jnp.sin(u[1] * self.at) + u[2] * jnp.exp(-u[3] * self.at)
 
-        return jax.jacfwd(sound)(u), self.heard - sound(u)
+        return jax.jacfwd(sound)(u), self.received - sound(u)
 
 
 def test_every_beginning_ends_where_scipy_ends():
     rng, at = np.random.default_rng(0), np.linspace(0, 3, 40)
     truth = np.array([1.0, 2.0, 0.5, 1.0])
-    heard = truth[0] * np.sin(truth[1] * at) + truth[2] * np.exp(-truth[3] * at) + 0.01 * rng.normal(size=40)
-    waves, beginnings = Waves(at, heard), truth * rng.uniform(0.7, 1.3, size=(6, 4))
+    received = (
+        truth[0] * np.sin(truth[1] * at) + truth[2] * np.exp(-truth[3] * at) + 0.01 * rng.normal(size=40)
+    )
+    waves, beginnings = Waves(at, received), truth * rng.uniform(0.7, 1.3, size=(6, 4))
     found, cost = descended(waves, beginnings)
     for begin, end, left in zip(beginnings, found, cost, strict=True):
         wanted = scipy.optimize.least_squares(
-            lambda u: u[0] * np.sin(u[1] * at) + u[2] * np.exp(-u[3] * at) - heard, begin
+            lambda u: u[0] * np.sin(u[1] * at) + u[2] * np.exp(-u[3] * at) - received, begin
         )
         assert left == pytest.approx(2 * wanted.cost, rel=1e-5)
         np.testing.assert_allclose(end, wanted.x, atol=1e-3)
@@ -67,11 +67,11 @@ def problem(feasible: hk.FeasibleSet) -> hk.Problem:
 
 def system(feasible: hk.FeasibleSet, *, known: bool) -> tuple[hk.Run, System, np.ndarray]:
     play = {"rounds": 12, "step": STEP, "start": 0.05, "seed": 1, "keep": "transcript"}
-    run = hk.solve(problem(feasible), COMPLETE, hk.RssNb(2.0, anchor=0.5), **play)
-    heard = equations(run.view({0}))
-    forms = {j: families.of_problem(run.problem, j) for j in heard.agents}
+    run = hk.solve(problem(feasible), COMPLETE, hk.RssNb(2.0, persistent=0.5), **play)
+    received = equations(run.view({0}))
+    forms = {j: families.of_problem(run.problem, j) for j in received.agents}
     one = System(
-        [Heard(heard, {j: [j] for j in heard.agents})],
+        [Received(received, {j: [j] for j in received.agents})],
         {j: form for j, (form, _) in forms.items()},
         feasible if known else None,
     )
@@ -87,9 +87,9 @@ def test_agents_of_one_form_are_computed_side_by_side_and_right():
     with jax.enable_x64(True):
         model, slopes = (np.asarray(part) for part in one.predictions[0](jnp.asarray(u)))
         moved = np.asarray(one.predictions[0](jnp.asarray(u + 1e-6))[0])
-    heard = one.heard[0].equations
+    received = one.received[0].equations
     gradients = [
-        [run.problem.gradient(j, v) for j, v in zip(heard.agents, at, strict=True)] for at in heard.at
+        [run.problem.gradient(j, v) for j, v in zip(received.agents, at, strict=True)] for at in received.at
     ]
     np.testing.assert_allclose(model, gradients + one.kept_shares(0) @ u, atol=1e-12)
     np.testing.assert_allclose(slopes.sum(axis=-1) * 1e-6, moved - model, atol=1e-10)
@@ -107,18 +107,20 @@ def test_steps_are_cut_short_where_the_truth_has_it():
     run, one, u = system(hk.Box(-0.1, 0.1), known=True)
     truth = np.abs(run.path[1:-1, 1:]) >= 0.1
     assert 0.1 < truth.mean() < 0.9
-    np.testing.assert_array_equal(cut_at(one.predictions[0], u), truth[: len(one.heard[0].equations.rounds)])
+    np.testing.assert_array_equal(
+        cut_at(one.predictions[0], u), truth[: len(one.received[0].equations.rounds)]
+    )
 
 
 def test_the_best_line_tells_most_steps_that_were_cut_short():
     feasible = hk.Box(-1, 1)
     bowls = hk.polynomials([[0, slope, 1.0] for slope in (-4.0, -3.0, 4.0, -6.0, -4.0)], feasible=feasible)
     play = {"rounds": 80, "step": STEP, "seed": 1, "keep": "transcript"}
-    run = hk.solve(bowls, COMPLETE, hk.RssNb(20.0, anchor=0.5), **play)
-    heard = equations(run.view({0}))
-    lines = straight_gradients(heard, feasible, draws=3, rng=np.random.default_rng(0))
-    assert lines.shape == (4, *heard.values.shape)
-    aimed = heard.at - heard.alpha[:, None, None] * lines
+    run = hk.solve(bowls, COMPLETE, hk.RssNb(20.0, persistent=0.5), **play)
+    received = equations(run.view({0}))
+    lines = straight_gradients(received, feasible, draws=3, rng=np.random.default_rng(0))
+    assert lines.shape == (4, *received.values.shape)
+    aimed = received.at - received.alpha[:, None, None] * lines
     truth = np.abs(run.path[1:-1, 1:]) >= 1
     wrong = [np.mean((np.abs(one) > 1) != truth[: len(one)]) for one in aimed]
     assert 0.1 < truth.mean() < 0.9

@@ -29,7 +29,7 @@ def test_columns_of_push_weights_sum_to_one(n, p, seed):
 def test_a_pair_lets_the_first_speak_to_the_second():
     assert FOUR.B[1, 0] == pytest.approx(1 / 3)
     assert FOUR.B[0, 1] == 0
-    assert sorted(map(tuple, FOUR.spoken.tolist())) == [(0, 1), (0, 2), (1, 2), (2, 3), (3, 0)]
+    assert sorted(map(tuple, FOUR.outgoing.tolist())) == [(0, 1), (0, 2), (1, 2), (2, 3), (3, 0)]
 
 
 def test_a_directed_graph_of_networkx_keeps_its_names():
@@ -50,7 +50,7 @@ def test_a_directed_graph_of_networkx_keeps_its_names():
 def test_named_directed_graphs(text, pairs):
     network = parse(text)
     assert network.directed
-    assert {*map(tuple, network.spoken.tolist())} == pairs
+    assert {*map(tuple, network.outgoing.tolist())} == pairs
     assert network.name == text
 
 

@@ -7,9 +7,9 @@ import pytest
 
 import hocket as hk
 from hocket.privacy.attacks import pitman_attack
-from hocket.privacy.attacks.mean import density_of_sum
-from hocket.privacy.estimate.edges import LEFT, of_balance, of_difference, of_uniform
-from hocket.privacy.estimate.levels import planned_levels
+from hocket.privacy.attacks.neighbourhood import density_of_sum
+from hocket.privacy.leakage.edges import LEFT, of_balance, of_difference, of_uniform
+from hocket.privacy.leakage.levels import planned_levels
 from tests.units.attack_cases import Bounded
 
 STEP = hk.Constant(0.1)
@@ -81,7 +81,7 @@ def test_every_threat_prints_less_than_the_linear_estimate(algorithm, threat):
     levels = planned_levels(network, algorithm, dim=1, step=STEP, rounds=30)
     assert levels.as_normal(network, 31).bounded
     from hocket.privacy import joint_leakage, worst_leakage
-    from hocket.privacy.estimate.joint import PlannedRun
+    from hocket.privacy.leakage.leakage import PlannedRun
 
     worst = worst_leakage(network, algorithm, 1, **plan).leakage
     joint = joint_leakage([PlannedRun(network, algorithm, 30, step=STEP)], coalition={0}, threat=threat)
@@ -92,12 +92,12 @@ def test_every_threat_prints_less_than_the_linear_estimate(algorithm, threat):
 
 
 def test_a_plan_for_bounded_noise_deals_what_no_estimator_undoes():
-    from hocket.privacy.estimate.noise_plan import plan_noise
+    from hocket.privacy.leakage.noise_plan import plan_noise
 
     network = hk.Network.cycle(5)
     plan = {"rounds": 30, "coalition": {0}, "step": STEP}
     planned = plan_noise(network, 0.1, **plan)
-    assert planned.leakage.bounded == (planned.algorithm.anchor < 1)
+    assert planned.leakage.bounded == (planned.algorithm.persistent < 1)
     assert hk.leakage(network, planned.algorithm, **plan).least >= 0.1
 
 
@@ -105,12 +105,12 @@ def location(draws: np.ndarray, density, shift: np.ndarray, reach: float) -> flo
     """The error of the posterior mean of a location on a line, over (trials, rounds, dim) draws around zero."""
     errors = []
     for one in draws:
-        log = np.zeros(len(shift))
-        with np.errstate(divide="ignore"):
-            for row in one:
-                log += np.log(density(row, shift))
+        left, log = shift, np.zeros(len(shift))
+        for row in one:
+            seen = density(row, left)
+            left, log = left[seen > 0], log[seen > 0] + np.log(seen[seen > 0])
         mass = np.exp(log - log.max())
-        errors.append(mass @ shift / mass.sum())
+        errors.append(mass @ left / mass.sum())
     assert abs(np.array(errors)).max() < reach
     return rms(np.array(errors))
 
@@ -161,10 +161,10 @@ def test_two_equal_weights_leave_a_difference():
 def test_anchors_that_are_drawn_anew_in_every_run_are_averaged_as_rounds_are(kept):
     """A hundred runs average a hundred anchors: as triangular as fresh noise, and edges tell as much of them."""
     network, plan = hk.Network.complete(5), {"rounds": 3, "coalition": {0, 1, 2}, "step": STEP}
-    anchored = hk.RssNb(1.0, anchor=1.0)
-    found = hk.leakage(network, anchored, runs=100, anchors_kept=kept, **plan)
+    persistent = hk.RssNb(1.0, persistent=1.0)
+    found = hk.leakage(network, persistent, runs=100, kept=kept, **plan)
     assert found.bounded
-    once = hk.leakage(network, anchored, **plan).least
+    once = hk.leakage(network, persistent, **plan).least
     rng, triangle = np.random.default_rng(0), density_of_sum([0.5, 0.5])
     anchors = rng.uniform(-0.5, 0.5, size=(100, 100, 2)).sum(axis=2, keepdims=True)
     best = location(anchors, lambda row, at: triangle(row - at), np.linspace(-1, 1, 2001), 1)

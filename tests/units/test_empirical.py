@@ -11,11 +11,11 @@ import pytest
 import hocket as hk
 from hocket.engines.transcripts import transcripts
 from hocket.errors import BadInput
-from hocket.experiments.certificates import told as told_cases
 from hocket.privacy import gdp
 from hocket.privacy.attacks import likelihood_ratios
 from hocket.privacy.attacks.likelihood_ratio import Comparison, _mixed, _moved
-from hocket.privacy.certificates.empirical import Told
+from hocket.privacy.dp.empirical import Told
+from reproductions.certificates import told as told_cases
 from tests.units.certificate_cases import Momentum
 
 RING = hk.Network.cycle(5)
@@ -213,14 +213,16 @@ def test_a_sum_that_no_noise_covers_is_refused():
 
 @pytest.mark.slow
 def test_transcripts_are_those_of_single_runs():
-    algorithm = hk.RssNb.certified(1.0, 0.1, anchor=0.5)
+    algorithm = hk.RssNb.certified(1.0, 0.1, persistent=0.5)
     found = transcripts(world(), RING, algorithm, rounds=4, seeds=[3, 8], step=STEP, start=1.0)
     single = hk.solve(world(), RING, algorithm, rounds=4, seed=8, step=STEP, start=1.0, keep="transcript")
     assert single.transcript is not None
     np.testing.assert_allclose(found.words[1, :4], single.transcript.words[0], atol=1e-13)
     np.testing.assert_allclose(found.words[1, 4], single.released.words[0], atol=1e-13)
     np.testing.assert_allclose(found.noise["paired"][1, :4], single.transcript.noise["paired"], atol=1e-15)
-    np.testing.assert_allclose(found.noise["anchor"][1], single.transcript.noise["anchor"], atol=1e-15)
+    np.testing.assert_allclose(
+        found.noise["persistent"][1], single.transcript.noise["persistent"], atol=1e-15
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from rich.progress import track
 
 from hocket.cli import main
 from hocket.cli.answer import Answer, aside, complain, escaped, give
-from hocket.federation.plan_file import plan_text
-from hocket.federation.run_folder import RunFolder
+from hocket.federation.plan.plan_file import plan_text
+from hocket.federation.state.run_folder import RunFolder
 from hocket.report.tables import Table
 from tests.peers.federation_case import Federation
 from tests.peers.plans import CARDS, drawn
@@ -73,7 +73,7 @@ def test_a_status_that_a_peer_had_a_word_in(tmp_path: Path, capsys: pytest.Captu
     assert main([*words, "--json"]) == 0
     shown = capsys.readouterr()
     assert is_harmless(shown.out + shown.err)
-    assert "Waiting for birch" in shown.out
+    assert "Dropped: birch" in shown.out
 
 
 @pytest.mark.parametrize("steering", ["\\u001b[2J", "\\u009b2J", "\\u202e"])

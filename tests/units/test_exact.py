@@ -21,7 +21,7 @@ NETWORKS = {
 ALGORITHMS = {
     "dgd": hk.Dgd(),
     "rss-nb": hk.RssNb(1.0),
-    "rss-nb anchored": hk.RssNb(1.0, anchor=0.5),
+    "rss-nb anchored": hk.RssNb(1.0, persistent=0.5),
     "rss-lb": hk.RssLb(1.0, unprotected=True),
     "fs": hk.FunctionSharing(2, 0.5),
     "independent": hk.IndependentNoise(1.0),
@@ -81,15 +81,15 @@ def test_noise_moves_the_mean_by_nothing_at_all(name, network):
 def test_words_are_balanced_to_the_last_digit(network):
     graph = NETWORKS[network]
     run = play(ALGORITHMS["rss-lb"], graph)
-    heard = 0
+    received = 0
     for k in range(1, 4):
         B = graph.B_at(k)
         for j in range(graph.n):
             weight = [Fraction(B[i, j]).limit_denominator(1000) for i in graph.neighbours(j)]
             said = run.transcript.words[0][k - 1, j, : len(weight), 0] - run.path[k - 1, j, 0]
             assert sum(b * d for b, d in zip(weight, said, strict=True)) == 0
-            heard += sum(d != 0 for d in said)
-    assert heard
+            received += sum(d != 0 for d in said)
+    assert received
 
 
 @pytest.mark.parametrize("network", NETWORKS)

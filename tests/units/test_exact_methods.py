@@ -211,7 +211,7 @@ def test_nothing_is_claimed_where_a_hypothesis_fails():
 
 def test_weights_that_differ_both_ways_are_for_methods_that_track():
     around = 0.3 * np.eye(5) + 0.6 * np.roll(np.eye(5), 1, axis=1) + 0.1 * np.roll(np.eye(5), -1, axis=1)
-    ring = hk.Network.from_edges([(i, (i + 1) % 5) for i in range(5)], weights=around)
+    ring = hk.Network([(i, (i + 1) % 5) for i in range(5)], weights=around)
     with pytest.raises(BadAlgorithm, match="the same both ways"):
         hk.solve(REGRESSION, ring, hk.Extra(), rounds=1)
     assert abs(hk.solve(REGRESSION, ring, hk.AugDgm(), rounds=2000).gap) < 1e-9

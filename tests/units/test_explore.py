@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import json
 import os
@@ -11,19 +10,22 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import hocket as hk
 from hocket.cli import main
 from hocket.errors import BadConfig, BadInput
-from hocket.explore.app import Explorer, Served, Superseded, take_port
+from hocket.explore.app import Explorer, ServedExplorer, Superseded, take_port
 from hocket.explore.live_runs import CalledOff, LiveRun, Runs, play, shared_problem
-from hocket.explore.questions import MOST_AGENTS, about_network, asked, asked_network, explorer_page, foretold
+from hocket.explore.questions import MOST_AGENTS, about_network, asked, asked_network, explorer_page, forecast
 from hocket.report.page import together
 from tests.explorer import serving
 
@@ -66,7 +68,7 @@ def test_a_seed_is_no_size():
         ({"rounds": 0}, "1 to 200,000 rounds"),
         ({"delta": -1}, "Δ from 0 to 1000"),
         ({"delta": float("nan")}, "Δ from 0 to 1000"),
-        ({"anchor": 2}, "from 0 to 1"),
+        ({"persistent": 2}, "from 0 to 1"),
         ({"algorithm": "private-dgd"}, "'function-sharing', 'rss-nb', 'rss-lb' or 'dgd'"),
         ({"threat": "all"}, "'coalition', 'states' or 'states\\+noise'"),
         ({"evil": 1}, "has no key 'evil'"),
@@ -87,7 +89,7 @@ def test_a_network_is_answered_with_its_picture_and_guarantees():
 
 
 def test_leakage_is_what_the_library_foretells():
-    found = foretold(question(coalition=[1, 4], rounds=50, delta=2))
+    found = forecast(question(coalition=[1, 4], rounds=50, delta=2))
     right = hk.leakage(
         hk.Network.cycle(5), hk.RssNb(2.0), rounds=50, coalition={1, 4}, step=hk.Power(1.0, 20, 0.75)
     )
@@ -95,7 +97,7 @@ def test_leakage_is_what_the_library_foretells():
     assert found["exact"] == [0]
     assert found["sd"]["2"][-1] == right.sd[2]
     with pytest.raises(BadInput):
-        foretold(question(coalition=[]))
+        forecast(question(coalition=[]))
 
 
 @pytest.mark.parametrize("algorithm", ["function-sharing", "rss-nb", "rss-lb", "dgd"])
@@ -106,9 +108,9 @@ def test_a_run_is_told_as_it_plays_beside_dgd(algorithm):
     expected = ["DGD"] if algorithm == "dgd" else ["DGD", names[algorithm]]
     assert [result["name"] for result in told[-1]["results"]] == expected
     for name in expected:
-        heard = [event for event in told[:-1] if event["name"] == name]
-        assert (heard[0]["done"], heard[-1]["done"]) == (0, 40)
-        rounds = [k for event in heard for k, _ in event["points"]]
+        received = [event for event in told[:-1] if event["name"] == name]
+        assert (received[0]["done"], received[-1]["done"]) == (0, 40)
+        rounds = [k for event in received for k, _ in event["points"]]
         assert (rounds[0], rounds[-1]) == (1, 41)
         assert rounds == sorted(rounds)
     right = hk.solve(
@@ -140,39 +142,32 @@ def test_a_run_that_is_called_off_stops_at_its_next_look():
 
 
 def test_listeners_hear_all_from_where_they_were_and_nothing_after_the_end():
-    async def scene():
-        run = LiveRun(asyncio.get_running_loop())
-        run.tell({"kind": "progress", "done": 1})
-        run.tell({"kind": "progress", "done": 2})
-        await asyncio.sleep(0)
-        run.call_off()
-        run.tell({"kind": "done"})  # the thread had not noticed yet
-        await asyncio.sleep(0)
-        return [json.loads(text.split("data: ")[1]) async for text in run.stream(1)]
-
-    assert asyncio.run(scene()) == [{"kind": "progress", "done": 2}, {"kind": "cancelled"}]
+    run = LiveRun()
+    run.tell({"kind": "progress", "done": 1})
+    run.tell({"kind": "progress", "done": 2})
+    run.call_off()
+    run.tell({"kind": "done"})  # the thread had not noticed yet
+    received = [json.loads(text.split("data: ")[1]) for text in run.stream(1)]
+    assert received == [{"kind": "progress", "done": 2}, {"kind": "cancelled"}]
 
 
 def test_a_new_run_calls_the_old_one_off_and_failures_are_told():
-    async def scene():
-        runs = Runs()
-        first = runs.start(question(rounds=200_000, n=2, links=[[0, 1]]))
-        second = runs.start(question(n=4, links=[[0, 1]]))  # falls apart: the thread finds out
-        last = [json.loads(text.split("data: ")[1]) async for text in second.stream()][-1]
-        with pytest.raises(BadInput, match="over and forgotten; start a new one"):
-            runs.named(first.name)
-        runs.close()
-        runs.pool.shutdown()
-        return first.events[-1]["kind"], last
-
-    ended, last = asyncio.run(scene())
+    runs = Runs()
+    first = runs.start(question(rounds=200_000, n=2, links=[[0, 1]]))
+    second = runs.start(question(n=4, links=[[0, 1]]))  # falls apart: the thread finds out
+    last = [json.loads(text.split("data: ")[1]) for text in second.stream()][-1]
+    with pytest.raises(BadInput, match="over and forgotten; start a new one"):
+        runs.named(first.name)
+    runs.close()
+    runs.pool.shutdown()
+    ended = first.events[-1]["kind"]
     assert ended == "cancelled"
     assert last["kind"] == "failed"
     assert "not connected" in last["message"]
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[Served]:
+def served() -> Iterator[ServedExplorer]:
     with serving(hk.Network.cycle(5)) as one:
         yield one
 
@@ -226,10 +221,10 @@ def test_without_the_right_token_nobody_comes_in(served, token, path):
 def test_other_names_and_other_pages_are_refused(served):
     status, text, _ = send(served, Host=f"evil.example:{served.port}")
     assert status == 421
-    assert f"answers to 127.0.0.1:{served.port} only" in text
+    assert f"this page is at 127.0.0.1:{served.port} only" in text
     assert send(served, Host=f"localhost:{served.port}")[0] == 200
     status, text, _ = send(served, "/network", method="POST", body=b"{}", Origin="http://evil.example")
-    assert (status, text) == (403, "another page may not ask the explorer anything\n")
+    assert (status, text) == (403, "another page may not ask this one anything\n")
 
 
 def test_questions_that_are_none_are_refused_in_words(served):
@@ -246,15 +241,28 @@ def test_questions_that_are_none_are_refused_in_words(served):
 
 def test_of_questions_that_wait_only_the_newest_is_worked_on():
     explorer = Explorer(hk.Network.cycle(5))
-    explorer.latest = 2
-    with pytest.raises(Superseded):
-        explorer._foretold(question(coalition=[1]), 1)
-    assert explorer._foretold(question(coalition=[1], rounds=5), 2)["coalition"] == [1]
+    answers: dict[int, Any] = {}
+
+    def ask(agent: int) -> None:
+        try:
+            answers[agent] = explorer.estimate(question(coalition=[agent], rounds=5))["coalition"]
+        except Superseded:
+            answers[agent] = None
+
+    with explorer.desk:  # both wait
+        asking = [threading.Thread(target=ask, args=(agent,)) for agent in (1, 2)]
+        for number, one in enumerate(asking, start=1):
+            one.start()
+            while explorer.latest < number:
+                time.sleep(0.01)
+    for one in asking:
+        one.join()
+    assert answers == {1: None, 2: [2]}
 
 
 def test_the_page_is_the_audit_page_with_the_same_script():
     text = explorer_page(hk.Network.cycle(5))
-    for shared in ("audit/sets.js", "audit/words.js", "audit/page.js", "base.css", "graph.css"):
+    for shared in ("sets.js", "words.js", "audit.js", "style.css"):
         assert together(shared) in text
 
 
@@ -262,8 +270,14 @@ def test_the_page_is_the_audit_page_with_the_same_script():
 def test_an_interrupted_server_ends_its_run_and_its_streams_at_once():
     environment = os.environ | {"PYTHONPATH": str(Path(hk.__file__).parents[1])}
     command = [sys.executable, "-m", "hocket", "explore", "--no-browser", "--json"]
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell has its background jobs ignore it
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        preexec_fn=heed,
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -280,7 +294,7 @@ def test_an_interrupted_server_ends_its_run_and_its_streams_at_once():
 
 
 def test_it_listens_on_loopback_alone(served):
-    assert served.listening.getsockname()[0] == "127.0.0.1"
+    assert served.server.server_address[0] == "127.0.0.1"
     with pytest.raises(BadConfig, match=f"port {served.port} on this machine cannot be had.*--port"):
         take_port(hk.Network.cycle(5), served.port)
 
@@ -289,7 +303,7 @@ def test_the_command_prints_the_address_and_then_serves(monkeypatch, capsys):
     opened, ran = [], []
     monkeypatch.setattr("webbrowser.open", opened.append)
     monkeypatch.setattr(
-        Served, "run", lambda self: ran.append(capsys.readouterr().out) or self.listening.close()
+        ServedExplorer, "run", lambda self: ran.append(capsys.readouterr().out) or self.server.server_close()
     )
     assert main(["explore", "--topology", "path:4", "--json"]) == 0
     answer = json.loads(ran[0])  # it was printed before anything was served
@@ -303,12 +317,9 @@ def test_the_command_prints_the_address_and_then_serves(monkeypatch, capsys):
     assert len(opened) == 1
 
 
-def test_the_command_refuses_what_it_cannot_do(monkeypatch, capsys):
+def test_the_command_refuses_what_it_cannot_do(capsys):
     assert main(["explore", "--topology", f"cycle:{MOST_AGENTS + 1}"]) == 1
     assert "up to 40 agents" in capsys.readouterr().err
     with socket.create_server(("127.0.0.1", 0)) as taken:
         assert main(["explore", "--port", str(taken.getsockname()[1])]) == 1
     assert "name another with --port" in capsys.readouterr().err
-    monkeypatch.setattr("hocket.cli.explore.find_spec", lambda name: None)
-    assert main(["explore"]) == 1
-    assert "pip install 'hocket[explore]'" in capsys.readouterr().err

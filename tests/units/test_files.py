@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from hocket.cli import main
 from hocket.errors import BadConfig
-from hocket.federation.plan_file import write_plan
+from hocket.federation.plan.plan_file import write_plan
 from hocket.files import (
     DEEPEST,
     LONGEST_KEY,
@@ -61,8 +61,7 @@ OWN = {
     ("files.py", "csv.writer"),
     ("files.py", "np.load"),
     ("machine.py", "np.loadtxt"),  # what scikit-learn brings
-    ("federation/plan_rehearsal.py", "np.loadtxt"),  # the table of whoever asks
-    ("learning/data/reuters.py", "np.load"),  # known by its digest
+    ("federation/plan/dry_run.py", "np.loadtxt"),  # the table of whoever asks
 }
 """Every parser that hocket calls, and where."""
 PARSERS = {
@@ -103,10 +102,10 @@ def test_parsers_are_called_in_one_file():
         ["relay", "--admit", "evil.toml", "--listen", "127.0.0.1:0"],
         ["relay", "--admit", "cards", "--listen", "127.0.0.1:0"],
         ["study", "check", "evil.toml", "--data", "evil.toml"],
-        ["study", "rehearse", "evil.toml", "--data", "evil.toml"],
+        ["study", "simulate", "evil.toml", "--data", "evil.toml"],
         ["solve", "evil.toml"],
         ["bench", "evil.toml"],
-        ["rehearse", "evil.toml"],
+        ["simulate", "evil.toml"],
     ],
     ids=" ".join,
 )
@@ -248,7 +247,7 @@ def test_a_transcript_that_claims_gigabytes_is_refused_by_its_size(tmp_path, cap
 
 
 def test_signatures_and_results_that_claim_gigabytes_are_refused(tmp_path):
-    from hocket.federation.study_seal import check_results
+    from hocket.federation.verification.study_signatures import check_results
 
     sparse(tmp_path / "signatures.json")
     with pytest.raises(BadConfig, match=r"6,000,000,000 bytes, where 10,000,000 are the most"):

@@ -17,9 +17,9 @@ from hocket.cli import main
 from hocket.cli.answer import escaped
 from hocket.config.section import check
 from hocket.errors import BadConfig
-from hocket.federation.home import Home
-from hocket.federation.plan_file import parse_plan, plan_text, write_plan
-from hocket.federation.plan_sections import TaskSection
+from hocket.federation.plan.plan_file import parse_plan, plan_text, write_plan
+from hocket.federation.plan.sections import TaskSection
+from hocket.federation.state.home import Home
 from hocket.links.text import LINE, hides, json_line, quoted, quoted_lines, shown
 from tests.peers.plans import IDENTITIES, drawn
 
@@ -147,8 +147,8 @@ def test_nothing_of_a_long_text_is_lost():
 
 
 def test_a_page_of_a_study_asks_in_quotes(tmp_path: Path):
-    from hocket.studies.study import parse_study
-    from hocket.studies.study_in_words import study_in_words
+    from hocket.studies.spec.study import parse_study
+    from hocket.studies.spec.study_in_words import study_in_words
 
     title, question = f"Age{' ' * 70}{THEOREM}", f"Is it higher?{' ' * 60}{THEOREM}"
     study = parse_study(

@@ -16,12 +16,12 @@ import hocket as hk
 from hocket.agent import Agent
 from hocket.algorithm import Setting
 from hocket.errors import BadAlgorithm, BadProblem, NoTheorem
-from hocket.federation.engine.role import Role
+from hocket.federation.runtime.role import MemberRole
 from hocket.networks.neighbour_tables import tabulate
 from hocket.noise.functions import PolynomialFamily, QuadraticFamily
-from hocket.privacy.verdict.theorem import privacy_claim
+from hocket.privacy.audit.theorem import privacy_claim
 from hocket.problems import LeastSquares, Polynomial, Quadratic
-from hocket.problems.objective import Known
+from hocket.problems.objective import KnownObjective
 from hocket.problems.objective_class import QUADRATIC, ObjectiveClass
 from hocket.problems.regression import record_coefficients
 from hocket.rationals import as_fractions
@@ -118,7 +118,7 @@ def test_squares_get_half_the_variance():
         ),
         (lambda: hk.sweep(SQUARES, RING, quadratic(grid=GRID), rounds=1), "use solve for each seed"),
         (
-            lambda: Role(0, SETTING, quadratic(own=1.0), hk.Everywhere(), np.dtype(float)).draws,
+            lambda: MemberRole(0, SETTING, quadratic(own=1.0), hk.Everywhere(), np.dtype(float)).draws,
             "Gaussian noise",
         ),
     ],
@@ -176,9 +176,8 @@ def test_theorem_2_on_quadratics_needs_cross_terms():
     assert privacy_claim(quadratic(), ObjectiveClass("polynomial", 2), dim=2)
     assert not privacy_claim(quadratic(), ObjectiveClass("polynomial", 3), dim=2)
     assert not privacy_claim(hk.FunctionSharing(2, 1.0), QUADRATIC, dim=2)
-    assert privacy_claim("function-sharing", QUADRATIC).supposing == (
-        "its noise is of the quadratic family, with cross terms"
-    )
+    claim = privacy_claim("function-sharing", QUADRATIC)
+    assert claim.condition == "its noise is of the quadratic family, with cross terms"
 
 
 def test_own_noise_has_no_theorem_of_convergence():
@@ -296,14 +295,14 @@ def test_a_polynomial_and_its_noise_are_descended_as_one(terms, shared):
     own = as_fractions(RNG.integers(-9, 9, size=(terms,) if shared else (terms, 3)))
     dealt = as_fractions(RNG.integers(-9, 9, size=4 * 3))
     x = as_fractions([Fraction(1, 3), Fraction(-2, 7), Fraction(5)])
-    known = Known(Polynomial(), own)
+    known = KnownObjective(Polynomial(), own)
     agent = Agent(0, lambda k: 1, known, hk.Box(-1.0, 1.0), {"function": dealt})
     seen = []
     inner = hk.FunctionSharing(3, bound=1.0, inner=Watched(seen))
     next(inner.round(agent, x, 1))
     (inside,) = seen
     assert inside.plus is None
-    assert isinstance(inside.objective, Known)
+    assert isinstance(inside.objective, KnownObjective)
     parts = known(x) + PolynomialFamily(3).gradient(x, dealt)
     assert (inside.gradient(x) == parts).all()  # in fractions: the very same function
 
@@ -311,7 +310,7 @@ def test_a_polynomial_and_its_noise_are_descended_as_one(terms, shared):
 @pytest.mark.parametrize("objective", ["joined", "apart"])
 def test_a_projected_gradient_asks_objective_and_noise_at_one_point(objective):
     """Asked at two points, what is sent is no function of f + p, and no theorem holds."""
-    known = Known(Polynomial(), np.array([0.0, 1.0, 1.0]))
+    known = KnownObjective(Polynomial(), np.array([0.0, 1.0, 1.0]))
     asked = known if objective == "joined" else lambda v: known(v)
     seen = []
     sharing = hk.FunctionSharing(2, bound=1.0, inner=Watched(seen))

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 import hocket as hk
 from hocket.errors import BadInput
-from hocket.privacy.attacks.attack import Attack
-from hocket.privacy.verdict.gradient_size import GradientSize, typical_gradient
-from hocket.privacy.verdict.measurements import Measurement
-from hocket.privacy.wording import judged, known, searched_share
+from hocket.privacy.attacks.attack import Attack, What, Why
+from hocket.privacy.audit import text
+from hocket.privacy.audit.findings import GradientSize, typical_gradient
+from hocket.privacy.audit.measurements import Measurement
+from hocket.privacy.wording import Said, judged, known, searched_share
 from tests.units.attack_cases import RING, run_of
 
 QUICK = {"rounds": 12, "step": hk.Power(1, 20, 0.75)}
@@ -25,10 +26,10 @@ sizes = st.floats(1e-6, 1e6)
 @given(sd=sizes, size=sizes, unit=sizes)
 def test_what_is_known_does_not_depend_on_the_unit(sd, size, unit):
     if abs(sd / size - 1) > 1e-9:
-        assert (known(sd, size) == "as good as unknown") == (
-            known(sd * unit, size * unit) == "as good as unknown"
+        assert (known(sd, size) == "error as large as the gradient") == (
+            known(sd * unit, size * unit) == "error as large as the gradient"
         )
-    assert (known(sd, size) == "as good as unknown") == (sd >= size)
+    assert (known(sd, size) == "error as large as the gradient") == (sd >= size)
     assert f"{sd:.3g}" in judged(sd, size)
     assert "exactly" not in judged(sd, size)
 
@@ -42,17 +43,17 @@ def test_a_part_of_a_search_is_never_told_as_all_of_it(total, data):
 
 
 def every_line(found: hk.privacy.Audit) -> str:
-    return "\n".join([found.answer, *found.proved, *found.estimated, *found.mending])
+    return "\n".join([found.answer, *text.proved(found), *text.estimated(found), *text.repairs(found)])
 
 
 @pytest.mark.parametrize("algorithm", [None, "rss-nb", "rss-lb", "dgd", "independent"])
 def test_no_plus_minus_stands_alone(algorithm):
     found = hk.audit(RING, colluders=1, algorithm=algorithm, **QUICK)
-    for words in (every_line(found), *(one.cell for one in found.findings)):
+    for words in (every_line(found), *map(text.cell, found.findings)):
         for at in re.finditer("±", words):
             beside = words[at.start() : at.start() + 45]
-            assert re.search(r"known to [\d.]+ %|as good as unknown", beside), beside
-    assert sum("supposing gradients of size 1 per coordinate" in one for one in found.statement) == 1
+            assert re.search(r"relative error [\d.]+|error as large as the gradient", beside), beside
+    assert sum("assuming gradients of size 1 per coordinate" in one for one in found.statement) == 1
 
 
 def test_sizes_are_declared_measured_or_supposed():
@@ -60,10 +61,10 @@ def test_sizes_are_declared_measured_or_supposed():
     declared = hk.audit(RING, coalition={1}, algorithm="rss-nb", gradient_size=100.0, **QUICK)
     assert plan.findings[0].least == declared.findings[0].least
     assert (
-        "as good as unknown" in known(plan.findings[0].least, plan.gradient_size.size)
+        "error as large as the gradient" in known(plan.findings[0].least, plan.gradient_size.size)
         or plan.findings[0].least < 1
     )
-    assert re.search(r"known to 0?\.?\d", declared.answer)
+    assert re.search(r"relative error 0?\.?\d", declared.answer)
     assert any("of size 100 per coordinate, as declared" in one for one in declared.statement)
     run = run_of("rss-nb")
     measured = hk.audit(RING, coalition={1}, run=run)
@@ -87,27 +88,27 @@ def outcome(error: float, truth: float, *, identifiable: bool = False) -> str:
     attack = Attack(
         "averaging",
         (2,),
-        "the mean gradient of agent 2",
+        Said(What.MEAN, who=(2,)),
         identifiable,
-        "noise was drawn once",
+        Said(Why.ONE_ROUND),
         estimate=np.array([[truth + error]]),
         predicted_sd=np.array([[error]]),
     )
-    return str(Measurement(attack, truth, error))
+    return text.measured(Measurement(attack, truth, error))
 
 
 def test_what_is_known_to_a_per_cent_is_not_called_hidden():
     close = outcome(0.022, 3.3)
     assert "hidden" not in close
-    assert "known to 0.67 %" in close
-    assert "as good as unknown" in outcome(5.0, 3.3)
-    assert "known" not in outcome(5.0, 3.3).replace("as good as unknown", "")
+    assert "relative error 0.0067" in close
+    assert "error as large as the gradient" in outcome(5.0, 3.3)
+    assert "known" not in outcome(5.0, 3.3).replace("error as large as the gradient", "")
 
 
 def test_without_noise_nothing_averages_out():
     found = hk.audit(RING, colluders=1, algorithm="dgd", **QUICK)
-    assert "averag" not in every_line(found) + "".join(one.cell for one in found.findings)
-    assert "nothing hides it" in found.estimated[0]
+    assert "averag" not in every_line(found) + "".join(map(text.cell, found.findings))
+    assert "nothing hides it" in text.estimated(found)[0]
 
 
 @pytest.mark.slow
@@ -115,36 +116,40 @@ def test_the_worst_of_a_part_is_not_the_worst():
     found = hk.audit(hk.Network.random_regular(4, 40), colluders=4, algorithm="rss-nb", rounds=5)
     done, total = found.findings[0].searched
     assert done < total == 91_390
-    for words in (found.estimated[0], found.answer):
+    for words in (text.estimated(found)[0], found.answer):
         assert f"orst of the {done:,} searched of {total:,}" in words
         assert "Worst is" not in words
 
 
-@pytest.mark.parametrize("algorithm", ["rss-nb", "rss-lb", "dgd", "independent", hk.RssNb(1.0, anchor=0.5)])
+@pytest.mark.parametrize(
+    "algorithm", ["rss-nb", "rss-lb", "dgd", "independent", hk.RssNb(1.0, persistent=0.5)]
+)
 def test_estimates_call_nothing_hidden(algorithm):
     found = hk.audit(RING, colluders=1, algorithm=algorithm, **QUICK)
     for one in found.findings:
-        assert "hidden" not in one.words + one.cell
+        assert "hidden" not in text.line(one) + text.cell(one)
         assert "hidden" not in one.to_json()
-    assert "hidden" not in " ".join(found.estimated)
+    assert "hidden" not in " ".join(text.estimated(found))
 
 
 def test_changing_gradients_are_said_to_tell_more():
     words = " ".join(hk.audit(RING, colluders=1, algorithm="rss-nb", **QUICK).statement)
     assert "harder" not in words
-    assert "Whoever knows the public form of the objectives knows more" in words
+    assert "Who knows the public form of the objectives knows more" in words
 
 
-@pytest.mark.parametrize("algorithm", ["rss-nb", hk.RssNb(1.0, anchor=0.5)])
+@pytest.mark.parametrize("algorithm", ["rss-nb", hk.RssNb(1.0, persistent=0.5)])
 def test_noise_in_pairs_is_recommended_for_slopes_only(algorithm):
     found = hk.audit(RING, colluders=1, algorithm=algorithm, **QUICK)
-    assert any("hides slopes only" in line and "choose function sharing" in line for line in found.mending)
+    assert any(
+        "hides slopes only" in line and "choose function sharing" in line for line in text.repairs(found)
+    )
     assert "everything but slopes is open" in found.answer
-    assert "slopes only" in hk.audit(RING, colluders=1, algorithm="dgd", **QUICK).mending[0]
+    assert "slopes only" in text.repairs(hk.audit(RING, colluders=1, algorithm="dgd", **QUICK))[0]
 
 
 def test_the_answer_goes_by_names():
     named = RING.called(["Aalst", "Bruges", "Charleroi", "Dinant", "Eupen"])
     found = hk.audit(named, coalition={1, 4}, algorithm="rss-nb", **QUICK)
     assert found.answer == "Under RSS-NB, Bruges and Eupen would know the gradient of Aalst exactly."
-    assert "Coalition Bruges and Eupen: Aalst known exactly" in found.estimated[0]
+    assert "Coalition Bruges and Eupen: Aalst known exactly" in text.estimated(found)[0]

@@ -24,7 +24,7 @@ NETWORKS = [
     hk.Network.harary(4, 60),
     hk.Network.random_regular(4, 60),
     hk.Network.erdos_renyi(100, 0.06),
-    hk.Network.from_networkx(nx.cycle_graph(["North", "East", "South", "West"])),
+    hk.Network(nx.cycle_graph(["North", "East", "South", "West"])),
 ]
 
 
@@ -56,5 +56,5 @@ def test_a_star_has_its_hub_in_the_middle_and_a_short_path_is_straight():
 
 def test_names_are_written_while_there_is_room():
     few, many = (nx.cycle_graph([f"agent {i}" for i in range(n)]) for n in (6, 60))
-    assert draw_graph(hk.Network.from_networkx(few)).named
-    assert not draw_graph(hk.Network.from_networkx(many)).named
+    assert draw_graph(hk.Network(few)).named
+    assert not draw_graph(hk.Network(many)).named

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket.errors import BadInput
-from hocket.noise.group import FixedPoint, add, negate
+from hocket.secagg.group import FixedPoint, add, negate
 
 WORDS = st.lists(st.integers(0, 2**128 - 1), min_size=1, max_size=5)
 

@@ -16,7 +16,12 @@ from hocket.errors import Interrupted
 
 
 def play(algorithm: hk.Algorithm, **asked: Any) -> hk.Run:
-    given = {"rounds": 3000, "step": hk.Power(1, 20, 0.75), "start": [1, -0.5, 0.25, -0.75, 0.5]}
+    given = {
+        "rounds": 3000,
+        "step": hk.Power(1, 20, 0.75),
+        "start": [1, -0.5, 0.25, -0.75, 0.5],
+        "progress": True,
+    }
     return hk.solve(hk.paper_polynomials(), hk.Network.cycle(5), algorithm, **(given | asked))
 
 
@@ -71,15 +76,15 @@ def test_without_a_checkpoint_an_interrupted_run_says_how_to_keep_one(monkeypatc
 
 
 def test_the_second_signal_finds_the_handler_that_was_there_before(monkeypatch):
-    heard = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+    received = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: received.append(number))
     try:
         monkeypatch.setattr(simulator.Bar, "update", asked_to_stop(signal.SIGINT, after=1, times=2))
         with pytest.raises(Interrupted):
             play(hk.Dgd())
     finally:
         signal.signal(signal.SIGINT, before)
-    assert heard == [signal.SIGINT]
+    assert received == [signal.SIGINT]
 
 
 def test_a_run_beside_the_main_thread_leaves_signals_alone():

@@ -11,8 +11,8 @@ from hocket.privacy import Model, PlannedRun, families, joint_leakage, worst_joi
 from hocket.privacy.attacks.equations import equations
 
 STEP = hk.Power(0.5, 10, 0.75)
-SQUARE = hk.Network.from_edges([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
-OTHER = hk.Network.from_edges([(0, 1), (1, 2), (2, 3), (1, 3)])
+SQUARE = hk.Network([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
+OTHER = hk.Network([(0, 1), (1, 2), (2, 3), (1, 3)])
 BOWLS = hk.polynomials([[0.0, -j, 1 + 0.1 * j] for j in range(4)], box=(-50, 50))
 PRIOR = 100.0
 
@@ -24,20 +24,20 @@ def along(family: families.Family, rounds: int, n: int, seed: int = 0) -> Model:
     )
 
 
-def dense(heard, family):
+def dense(received, family):
     """One least squares over all runs: everybody's parameters, and on every link what was drawn once and kept."""
     # Dealt with another deviation it is another draw.
     drawn = [
         [(one, round(float(np.abs(part.kept[:, :, q]).max()), 9)) for q, one in enumerate(part.sources)]
-        for part in heard
+        for part in received
     ]
     sources = list(dict.fromkeys(one for part in drawn for one in part))
-    n, size = heard[0].values.shape[1], family.size
-    slopes = [[family.jacobians(part.at[:, j], np.zeros(size)) for part in heard] for j in range(n)]
+    n, size = received[0].values.shape[1], family.size
+    slopes = [[family.jacobians(part.at[:, j], np.zeros(size)) for part in received] for j in range(n)]
     scale = [1 / np.sqrt((np.concatenate(one) ** 2).sum(axis=1).max(axis=0)) for one in slopes]
     before = [*np.concatenate([1 / (PRIOR * one) ** 2 for one in scale]), *np.ones(len(sources))]
     information = np.diag(before)
-    for run, part in enumerate(heard):
+    for run, part in enumerate(received):
         for k in range(len(part.rounds)):
             rows = np.zeros((n, len(before)))
             for j in range(n):
@@ -62,21 +62,21 @@ def dense(heard, family):
     "algorithm",
     [
         pytest.param(hk.RssNb(2.0, distribution="gaussian"), marks=pytest.mark.slow),
-        hk.RssNb(2.0, anchor=0.5, distribution="gaussian"),
+        hk.RssNb(2.0, persistent=0.5, distribution="gaussian"),
         pytest.param(hk.IndependentNoise(1.0), marks=pytest.mark.slow),
     ],
     ids=["fresh", "anchored", "own"],
 )
 def test_runs_on_other_links_agree_with_one_dense_least_squares(algorithm):
     how = {"rounds": 12, "step": STEP, "keep": "transcript"}
-    family, heard, runs, models = families.polynomials(2), [], [], []
+    family, received, runs, models = families.polynomials(2), [], [], []
     for seed, network in enumerate((SQUARE, OTHER)):
         view = hk.solve(BOWLS, network, algorithm, seed=seed, **how).view(threat="states")
-        heard.append(equations(view))
-        runs.append(PlannedRun(network, algorithm, rounds=len(heard[-1].rounds), step=STEP))
-        models.append(Model([family] * 4, [np.zeros(family.size)] * 4, heard[-1].at))
+        received.append(equations(view))
+        runs.append(PlannedRun(network, algorithm, rounds=len(received[-1].rounds), step=STEP))
+        models.append(Model([family] * 4, [np.zeros(family.size)] * 4, received[-1].at))
     found = joint_leakage(runs, threat="states", prior=PRIOR, models=[models])
-    np.testing.assert_allclose(found.models[0].sd, dense(heard, family), rtol=2e-3)
+    np.testing.assert_allclose(found.models[0].sd, dense(received, family), rtol=2e-3)
     alone = [
         hk.leakage(run.network, algorithm, rounds=run.rounds, threat="states", step=STEP, models=[one])
         for run, one in zip(runs, models, strict=True)
@@ -91,11 +91,11 @@ def test_runs_on_other_links_agree_with_one_dense_least_squares(algorithm):
     "family", [families.polynomials(3), families.logistic(2, 1)], ids=lambda one: one.name
 )
 def test_the_same_run_again_is_one_plan_over_several_runs(kept, family):
-    algorithm, model = hk.RssNb(1.0, anchor=0.5), along(family, 6, 4)
+    algorithm, model = hk.RssNb(1.0, persistent=0.5), along(family, 6, 4)
     plan = {"rounds": 6, "coalition": {1}, "step": STEP, "dim": family.dim}
     one = PlannedRun(SQUARE, algorithm, rounds=6, step=STEP, dim=family.dim, kept=kept)
     for runs in (1, 3):
-        usual = hk.leakage(SQUARE, algorithm, models=[model], runs=runs, anchors_kept=kept, **plan)
+        usual = hk.leakage(SQUARE, algorithm, models=[model], runs=runs, kept=kept, **plan)
         found = joint_leakage([one] * runs, coalition={1}, models=[[model] * runs])
         np.testing.assert_allclose(found.models[0].sd, usual.models[0].sd, rtol=1e-6, atol=1e-7)
         assert found.models[0].exact == usual.models[0].exact
@@ -105,8 +105,8 @@ def test_gradients_that_stay_the_same_are_known_as_without_a_form():
     """Other links, other members, another plan in each run."""
     runs = [
         PlannedRun(hk.Network.cycle(3), hk.RssNb(1.0), rounds=4, step=STEP, agents=(4, 0, 2)),
-        PlannedRun(SQUARE, hk.RssNb(3.0, anchor=0.5), rounds=5, step=STEP),
-        PlannedRun(OTHER, hk.RssNb(3.0, anchor=0.5), rounds=5, step=STEP),
+        PlannedRun(SQUARE, hk.RssNb(3.0, persistent=0.5), rounds=5, step=STEP),
+        PlannedRun(OTHER, hk.RssNb(3.0, persistent=0.5), rounds=5, step=STEP),
     ]
     models = [along(families.polynomials(1), run.rounds, run.network.n) for run in runs]
     found = joint_leakage(runs, coalition={1}, models=[models])

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 import hocket as hk
 from hocket.errors import BadInput
-from hocket.privacy.estimate.joint import PlannedRun, joint_leakage
+from hocket.privacy.leakage.leakage import PlannedRun, joint_leakage
 from tests.laws.test_leakage_laws import PLAIN, THREATS
 from tests.units.test_leakage_dense import Sums, added
 
 SAID = PLAIN
 """What says words; of sums see the laws."""
 RING = hk.Network.cycle(5)
-STAR_OF_FIVE = hk.Network.from_edges([(0, 2), (2, 4), (1, 4), (1, 3), (0, 3)], 5)
+STAR_OF_FIVE = hk.Network([(0, 2), (2, 4), (1, 4), (1, 3), (0, 3)], n=5)
 """The ring's complement: no link in common."""
 GRAPHS = [RING, STAR_OF_FIVE, hk.Network.complete(5), hk.Network.cycle(4)]
 STEPS = [hk.Constant(0.3), hk.Power(1, 1, 0.75)]
@@ -53,7 +53,7 @@ def _one_run(at, run, sums, g, members, threat, start, dealt):
 
     def once(i, j):
         """Kept where an earlier run dealt it on the same link, with the same deviation; else of this run."""
-        size = sigma if name == "function-sharing" else run.anchor_sigma
+        size = sigma if name == "function-sharing" else run.persistent
         what = (name, size, people[i], people[j])
         since = dealt.setdefault(what, at) if run.kept else at
         dealt[what] = since
@@ -111,7 +111,7 @@ def planned(draw):
         release=draw(st.sampled_from(["nothing", "mixed"])),
         kept=draw(st.booleans()),
         sigma=draw(st.sampled_from([0.5, 1.5])),
-        anchor_sigma=draw(st.sampled_from([0.0, 0.7])) if name == "rss-nb" else 0.0,
+        persistent=draw(st.sampled_from([0.0, 0.7])) if name == "rss-nb" else 0.0,
         agents=draw(st.sampled_from([None, (1, 2, 3, 4)])) if network.n == 4 else None,
     )
 
@@ -153,9 +153,9 @@ def test_equal_runs_are_what_leakage_counts(run, times, members, threat):
         step=run.step,
         release=run.release,
         sigma=run.sigma,
-        anchor_sigma=run.anchor_sigma,
+        persistent=run.persistent,
         runs=times,
-        anchors_kept=bool(run.kept),
+        kept=bool(run.kept),
     )
     found = joint_leakage([run] * times, coalition=members, threat=threat)
     np.testing.assert_allclose(found.sd, one.sd, rtol=1e-9, atol=1e-9)  # the same recursion
@@ -187,21 +187,21 @@ def test_the_order_of_runs_does_not_matter(runs, members):
 
 
 PLAIN = PlannedRun(hk.Network.complete(5), hk.RssNb(0.4), rounds=1000, step=hk.Power(1, 20, 0.75))
-ANCHORED = dataclasses.replace(PLAIN, algorithm=hk.RssNb(4.0, anchor=0.9), rounds=100)
+PERSISTENT = dataclasses.replace(PLAIN, algorithm=hk.RssNb(4.0, persistent=0.9), rounds=100)
 
 
 def test_a_plain_run_before_an_anchored_one_decides():
     """Two runs were counted as two of the anchored plan: fifteen times and more of what is true."""
-    anchored = PLAIN.network, ANCHORED.algorithm
-    counted = hk.leakage(*anchored, coalition={0}, rounds=100, step=PLAIN.step, runs=2).sd[1]
-    plain, both = (joint_leakage(runs, coalition={0}).sd[1] for runs in ([PLAIN], [PLAIN, ANCHORED]))
+    persistent = PLAIN.network, PERSISTENT.algorithm
+    counted = hk.leakage(*persistent, coalition={0}, rounds=100, step=PLAIN.step, runs=2).sd[1]
+    plain, both = (joint_leakage(runs, coalition={0}).sd[1] for runs in ([PLAIN], [PLAIN, PERSISTENT]))
     assert counted > 15 * both
     assert both == pytest.approx(plain, rel=0.03)  # a bound over the draws of two runs is 2 % lower
 
 
 def test_another_graph_deals_new_anchors_and_both_runs_know_more():
     """What was kept on one set of links does not protect on another: 1.6 times."""
-    runs = [PlannedRun(graph, "rss-nb", rounds=2000, anchor_sigma=1.0) for graph in (RING, STAR_OF_FIVE)]
+    runs = [PlannedRun(graph, "rss-nb", rounds=2000, persistent=1.0) for graph in (RING, STAR_OF_FIVE)]
     first, second, both = (joint_leakage(part, coalition={0}).sd[1:] for part in (runs[:1], runs[1:], runs))
     assert both.max() < min(first.min(), second.min()) / 1.6
     again = joint_leakage([runs[0], runs[0]], coalition={0}).sd[1:]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import hocket as hk
-from hocket.engines import link_noise_kernel, mixing_kernel, noise_kernel, round_noise
+from hocket.engines.compiled import kernels
 
 IRREGULAR = hk.Network([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (3, 4), (4, 5), (5, 1)])
 VARYING = hk.Network.varying([hk.Network.cycle(6), [(0, 2), (1, 3), (2, 4), (3, 5), (0, 4), (1, 5)]])
@@ -28,8 +28,8 @@ CASES = [
 @pytest.mark.parametrize(("algorithm", "network", "expected"), CASES)
 def test_runs_by_kernels_are_runs_by_array_code(algorithm, network, expected, monkeypatch):
     rng = np.random.default_rng(0)
-    dim = 2 * link_noise_kernel.TILE + 5  # whole tiles, and one that is not
-    monkeypatch.setattr(link_noise_kernel, "CHUNK", 1)  # tile by tile
+    dim = 2 * kernels.NOISY_TILE + 5  # whole tiles, and one that is not
+    monkeypatch.setattr(kernels, "CHUNK", 1)  # tile by tile
     problem = hk.Problem(
         lambda x, data: ((x - data) ** 2).sum() / 2,
         rng.normal(size=(6, dim)),
@@ -45,13 +45,12 @@ def test_runs_by_kernels_are_runs_by_array_code(algorithm, network, expected, mo
         return run.x
 
     plainly = solved()
-    for module, name in ((mixing_kernel, "mixed"), (noise_kernel, "noisy"), (link_noise_kernel, "noisy")):
-        kernel = getattr(module, name)
+    for name in ("mixed", "noisy"):
+        kernel = getattr(kernels, name)
         monkeypatch.setattr(
-            module, name, lambda *args, name=name, kernel=kernel: used.append(name) or kernel(*args)
+            kernels, name, lambda *args, name=name, kernel=kernel: used.append(name) or kernel(*args)
         )
-    for module in (mixing_kernel, round_noise):
-        monkeypatch.setattr(module, "on_gpu", lambda: True)
+    monkeypatch.setattr(kernels, "on_gpu", lambda: True)
     # float32 below 10, with products that are rounded before they are added or not
     np.testing.assert_allclose(solved(), plainly, rtol=0, atol=2e-6)
     assert set(used) == expected

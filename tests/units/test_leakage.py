@@ -16,10 +16,10 @@ from hocket.algorithms import BY_KEY
 from hocket.algorithms.parameters import LONGEST_RUN, sd_within_bound, sd_within_norm
 from hocket.errors import BadInput, NoTheorem
 from hocket.privacy import worst_leakage
-from hocket.privacy.estimate.edges import LEFT, of_difference
-from hocket.privacy.estimate.levels import NAMES
-from hocket.privacy.estimate.unsearched import apart, stars
-from hocket.privacy.topology.connectivity import agents_in, everybody, neighbour_masks
+from hocket.privacy.coalitions import apart, stars
+from hocket.privacy.graph.connectivity import agents_in, everybody, neighbour_masks
+from hocket.privacy.leakage.edges import LEFT, of_difference
+from hocket.privacy.leakage.levels import NAMES
 from tests.laws.test_leakage_laws import PLAIN, THREATS, coalitions, networks
 
 RING = hk.Network.cycle(5)
@@ -83,13 +83,13 @@ def test_an_algorithm_leaks_as_much_as_its_name_with_the_same_noise(name):
 def test_an_anchor_and_fresh_noise_share_the_bound(normal):
     """From α_1 = 1 to α_2 = 1/2 the step halves, and the anchor's share pays for that."""
     whole = 3 / 4 / math.sqrt(3)
-    algorithm, fresh = hk.RssNb(3.0, anchor=0.6), 0.4 * OF_DIFFERENCE
+    algorithm, fresh = hk.RssNb(3.0, persistent=0.6), 0.4 * OF_DIFFERENCE
     if normal:
         whole = 3 * sd_within_norm(1, events=5 * LONGEST_RUN, failure=1e-6) / 2
-        algorithm, fresh = hk.RssNb(3.0, anchor=0.6, distribution="gaussian"), 0.8
+        algorithm, fresh = hk.RssNb(3.0, persistent=0.6, distribution="gaussian"), 0.8
     plan = {"rounds": 15, "threat": "states", "step": DECAYING}
     ours = hk.leakage(RING, algorithm, **plan)
-    theirs = hk.leakage(RING, "rss-nb", sigma=fresh * whole, anchor_sigma=0.6 * whole / 2, **plan)
+    theirs = hk.leakage(RING, "rss-nb", sigma=fresh * whole, persistent=0.6 * whole / 2, **plan)
     np.testing.assert_allclose(ours.sd, theirs.sd, rtol=1e-9)
 
 
@@ -99,15 +99,15 @@ def test_an_anchor_and_fresh_noise_share_the_bound(normal):
     rounds=st.integers(1, 12),
     step=st.sampled_from([hk.Constant(0.2), DECAYING, hk.Power(1, 5, 0.75)]),
     start=st.sampled_from([0.0, 1.0]),
-    anchor=st.sampled_from([0.0, 0.5]),
+    persistent=st.sampled_from([0.0, 0.5]),
 )
-def test_to_hear_more_never_hurts_the_listener(data, name, rounds, step, start, anchor):
+def test_to_hear_more_never_hurts_the_listener(data, name, rounds, step, start, persistent):
     network = data.draw(networks(smallest=5))
     small = data.draw(coalitions(network, most=2))
     added = data.draw(st.sampled_from(sorted(set(range(network.n)) - small)))
     plan = {
         "sigma": 0.7,
-        "anchor_sigma": anchor if name == "rss-nb" else 0.0,
+        "persistent": persistent if name == "rss-nb" else 0.0,
         "prior": 3.0,
         "step": step,
         "start": start,
@@ -180,7 +180,7 @@ def test_the_history_ends_where_the_estimate_does():
 
 @pytest.mark.parametrize("threat", THREATS)
 def test_the_worst_coalition_is_the_worst_of_all(threat):
-    graph = hk.Network.from_edges([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (0, 2), (0, 3)])
+    graph = hk.Network([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (0, 2), (0, 3)])
     found = worst_leakage(graph, "rss-nb", 2, rounds=30, threat=threat)
     assert (found.searched, found.total, found.complete) == (15, 15, True)
     every = [
@@ -197,7 +197,7 @@ def test_a_search_that_ends_early_says_how_far_it_came():
     assert len(found.leakage.exact) > 0  # the neighbours of an agent come first
 
 
-UNEVEN = hk.Network.from_edges(
+UNEVEN = hk.Network(
     [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (0, 2), (0, 3), (1, 4), (2, 5), (3, 5), (1, 3)]
 )
 
@@ -205,7 +205,7 @@ UNEVEN = hk.Network.from_edges(
 @pytest.mark.parametrize("threat", ["coalition", "states"])
 @pytest.mark.parametrize("colluders", [1, 2])
 @pytest.mark.parametrize(
-    "algorithm", [hk.RssNb(1.0), hk.RssNb(1.0, anchor=0.5), hk.RssLb(1.0), hk.FunctionSharing(1, 0.5)]
+    "algorithm", [hk.RssNb(1.0), hk.RssNb(1.0, persistent=0.5), hk.RssLb(1.0), hk.FunctionSharing(1, 0.5)]
 )
 def test_no_coalition_beats_the_bound_on_those_that_were_not_searched(algorithm, colluders, threat):
     plan = {"rounds": 12, "threat": threat, "step": hk.Power(1, 20, 0.75)}
@@ -231,7 +231,7 @@ def test_rounding_of_noise_that_was_heard_is_no_noise():
     # Of the honest only agent 4 is not heard, and the sum of all tells its words: everybody's noise averages out.
     links = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4)]
     found = hk.leakage(
-        hk.Network.from_edges(links), "rss-nb", coalition={1}, rounds=30, step=hk.Constant(0.2), prior=10.0
+        hk.Network(links), "rss-nb", coalition={1}, rounds=30, step=hk.Constant(0.2), prior=10.0
     )
     assert found.identifiable == (0, 2, 3, 4)
 
@@ -253,7 +253,7 @@ def test_means_tell_a_coalition_that_cuts_the_network_the_sum_of_each_part():
     found = hk.leakage(ring, "independent", release="means", **plan)
     np.testing.assert_allclose(found.sd[[1, 2, 4, 5]], 0.1581, atol=1e-4)
     # Nobody bound by less: two triangles that share an agent, who hears both sides.
-    bow = hk.Network.from_edges([(0, 1), (1, 2), (2, 0), (0, 3), (3, 4), (4, 0)])
+    bow = hk.Network([(0, 1), (1, 2), (2, 0), (0, 3), (3, 4), (4, 0)])
     bound = worst_leakage(bow, "independent", 1, rounds=5, release="means", work=1).bound
     assert bound <= _least(hk.leakage(bow, "independent", coalition={0}, rounds=5, release="means")) * (
         1 + 1e-9
@@ -313,14 +313,16 @@ def test_estimates_are_json():
         ({"dim": True}, "dim = True; give a whole number"),
         ({"sigma": -1.0}, r"sigma = -1\.0; a standard deviation is zero or more"),
         ({"sigma": math.nan}, "sigma = nan"),
-        ({"anchor_sigma": -1.0}, r"anchor_sigma = -1\.0"),
-        ({"algorithm": "rss-lb", "anchor_sigma": 1.0}, "only rss-nb has anchors; leave it away for rss-lb"),
+        ({"persistent": -1.0}, r"persistent = -1\.0"),
+        (
+            {"algorithm": "rss-lb", "persistent": 1.0},
+            "only rss-nb has persistent noise; leave it away for rss-lb",
+        ),
         ({"algorithm": "rss"}, "unknown algorithm 'rss'; choose one of dgd, rss-nb"),
         ({"prior": 0.0}, r"prior = 0\.0; what is believed before"),
         ({"prior": math.inf}, "prior = inf"),
         ({"start": -1.0}, r"start = -1\.0; give a standard deviation, zero if the start is public"),
         ({"release": "all"}, "release = 'all'; choose one of nothing, mixed, raw"),
-        ({"anchor_scaling": "next"}, "anchor_scaling = 'next'; choose one of previous, current"),
         ({"leavers": {7: 1}}, "agent 7 leaves but is unknown: this network has agents 0 to 4"),
         ({"leavers": {2: 9}}, "agent 2 leaves after round 9; the rounds are 1 to 5"),
     ],
@@ -336,8 +338,8 @@ class Signs(hk.Algorithm):
     """Steps of one length."""
 
     def round(self, agent: hk.Agent, state, k):
-        heard = yield hk.Say(state)
-        mixed = agent.mix(state, heard)
+        received = yield hk.Broadcast(state)
+        mixed = agent.mix(state, received)
         return mixed - agent.step(k) * np.sign(agent.gradient(mixed))
 
 
@@ -386,14 +388,3 @@ def test_patience_never_makes_a_listener_less_sure(name):
 
 def _least(found):
     return found.sd[list(found.honest)].min()
-
-
-def test_another_scaling_of_anchors_leaves_the_rule_of_the_plan_as_it_was():
-    """The rule is shared by all questions about a plan."""
-    plan = {"rounds": 8, "anchor_sigma": 1.0, "coalition": [0], "step": DECAYING}
-    before, other, after = (
-        hk.leakage(RING, "rss-nb", anchor_scaling=scaling, **plan).sd
-        for scaling in ("previous", "current", "previous")
-    )
-    np.testing.assert_array_equal(before, after)
-    assert not np.array_equal(before, other)

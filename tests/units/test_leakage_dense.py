@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,7 +21,7 @@ TURNS = [
     hk.Network.varying([[(0, 1), (1, 2), (0, 2)], [(2, 3), (3, 4), (2, 4)]], n=5),
 ]
 """All links change, some come and go, and in every phase two agents are alone."""
-FIXED = hk.Network.from_edges([(0, 1), (1, 2), (2, 3), (3, 4), (0, 4), (0, 2)])
+FIXED = hk.Network([(0, 1), (1, 2), (2, 3), (3, 4), (0, 4), (0, 2)])
 
 
 class Sums:
@@ -50,10 +52,10 @@ def added(*parts: tuple[float, dict]) -> dict:
     return total
 
 
-def dense_sd(network, name, members, threat, *, rounds, step, sigma, anchor, prior, start, **how):
+def dense_sd(network, name, members, threat, *, rounds, step, sigma, persistent, prior, start, **how):
     """Everything that is said, in a dictionary of terms a word; then the prior off the row space of what is known."""
     leavers, release, runs = how.get("leavers", {}), how.get("release", "nothing"), how.get("runs", 1)
-    kept = how.get("anchors_kept", True)
+    kept = how.get("kept", True)
     n, sums, known = network.n, Sums(), []
     g = [sums.number(prior, "g", j) for j in range(n)]
     for run in range(runs):
@@ -72,7 +74,7 @@ def dense_sd(network, name, members, threat, *, rounds, step, sigma, anchor, pri
                 return sums.number(sigma, "s", run, k, i, j)
 
             def drawn_once(i, j, run=run):
-                size = sigma if name == "function-sharing" else anchor
+                size = sigma if name == "function-sharing" else persistent
                 return sums.number(size, "c", 0 if kept else run, i, j)
 
             told: dict[tuple[int, int], dict] = {}
@@ -131,11 +133,11 @@ def _left(sums, known, held, g):
 
 
 def compare(network, name, members, threat, **how):
-    how = {"sigma": 0.5, "anchor": 0.0, "prior": 2.0, "start": 0.0} | how
+    how = {"sigma": 0.5, "persistent": 0.0, "prior": 2.0, "start": 0.0} | how
     if name != "rss-nb":
-        how["anchor"] = 0.0
+        how["persistent"] = 0.0
     expected = dense_sd(network, name, members | {*how.get("leavers", {})}, threat, **how)
-    how["anchor_sigma"] = how.pop("anchor")
+    how["persistent"] = how.pop("persistent")
     found = hk.leakage(network, name, coalition=members, threat=threat, **how)
     expected[list(found.coalition)] = 0.0
     # Both lose what is below 1e-9 of the largest term; sd of such a combination moves by up to its square root.
@@ -149,7 +151,7 @@ plans = {
     "threat": st.sampled_from(THREATS),
     "step": st.sampled_from(STEPS),
     "rounds": st.integers(1, 4),
-    "anchor": st.sampled_from([0.0, 0.7]),
+    "persistent": st.sampled_from([0.0, 0.7]),
 }
 
 
@@ -174,13 +176,13 @@ def test_what_is_released(release, start, name, members, threat, **how):
 @given(kept=st.booleans(), start=st.sampled_from([0.0, 1.5]), **plans)
 def test_several_runs(kept, start, name, members, threat, **how):
     how["rounds"] = min(how["rounds"], 3)
-    compare(FIXED, name, members, threat, runs=2, anchors_kept=kept, start=start, **how)
+    compare(FIXED, name, members, threat, runs=2, kept=kept, start=start, **how)
 
 
 @pytest.mark.parametrize("name", SAID)
 @pytest.mark.parametrize("network", TURNS, ids=["all", "some", "apart"])
 def test_a_longer_run_on_each_network(network, name):
-    compare(network, name, frozenset({2}), "coalition", rounds=7, step=STEPS[1], anchor=0.7)
+    compare(network, name, frozenset({2}), "coalition", rounds=7, step=STEPS[1], persistent=0.7)
 
 
 @pytest.mark.parametrize("name", PLAIN)
@@ -189,9 +191,9 @@ def test_many_agents_are_followed_to_the_same_numbers(name, monkeypatch):
     network = hk.Network.random_regular(4, 24, seed=1)
     how = {"coalition": {0, 1, 2}, "rounds": 30, "step": hk.Power(1, 20, 0.75), "runs": 2}
     few = hk.leakage(network, name, **how)
-    monkeypatch.setattr("hocket.privacy.estimate.posterior.MANY", 0)
-    monkeypatch.setattr("hocket.privacy.estimate.heard_network.MANY", 0)
-    monkeypatch.setattr("hocket.privacy.estimate.heard_network.SPARSE", 1.0)
+    monkeypatch.setattr(sys.modules["hocket.privacy.leakage.posterior"], "MANY", 0)
+    monkeypatch.setattr(sys.modules["hocket.privacy.leakage.wiring"], "MANY", 0)
+    monkeypatch.setattr(sys.modules["hocket.privacy.leakage.wiring"], "SPARSE", 1.0)
     many = hk.leakage(network, name, **how)
     # Sixty rounds of a dozen roundings each, beside a prior of 100.
     np.testing.assert_allclose(many.sd, few.sd, rtol=1e-9, atol=1e-7)

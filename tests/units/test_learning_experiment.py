@@ -15,9 +15,9 @@ from hocket import __version__
 from hocket.cli import main
 from hocket.cli.answer import Answer
 from hocket.errors import BadInput
-from hocket.experiments.experiment import write
-from hocket.experiments.learning import report
-from hocket.experiments.learning.cases import (
+from reproductions.experiment import write
+from reproductions.learning import report
+from reproductions.learning.cases import (
     ALONE,
     COMPLETE,
     DGD,
@@ -39,10 +39,10 @@ from hocket.experiments.learning.cases import (
     cases,
     one,
 )
-from hocket.experiments.learning.outcomes import Found, Outcome
-from hocket.experiments.learning.runs import NETWORKS, Desk
-from hocket.experiments.learning.subjects import MNIST, REUTERS
-from hocket.experiments.learning.tables import fall, noise_table, order_notes
+from reproductions.learning.outcomes import Found, Outcome
+from reproductions.learning.runs import NETWORKS, Desk
+from reproductions.learning.subjects import MNIST, REUTERS
+from reproductions.learning.tables import fall, noise_table, order_notes
 
 TINY = Size(
     seeds=1,
@@ -95,7 +95,7 @@ def test_a_level_is_the_noise_that_is_really_there(desk, method, network):
 def test_methods_without_words_or_with_epsilon_run_too(desk, method):
     outcome = desk.run(one(method, 8.0, split="digits", seed=0))
     assert outcome.ending == ""
-    assert (outcome.exchanges > 0) == METHODS[method].speaks
+    assert (outcome.exchanges > 0) == METHODS[method].communicates
     if method == JOINT:
         assert outcome.disagreement < 1e-5  # float32; all have the same model
 
@@ -131,7 +131,7 @@ def test_quick_leaves_out_what_takes_long():
 def test_a_command_that_is_given_again_goes_on(capsys, monkeypatch):
     reuters = report.LEARNING["reuters"]
     monkeypatch.setitem(report.LEARNING, "reuters", replace(reuters, quick=TINY))
-    making = import_module("hocket.experiments.learning.cases")
+    making = import_module("reproductions.learning.cases")
     monkeypatch.setattr(making, "CANCELLING", (NB,))  # fewer programs to compile
     asked = ["reproduce", "reuters", "--quick", "--json", "--only", "curves", "--out", "here"]
     assert main(asked) == 0
@@ -168,7 +168,7 @@ def test_a_command_that_is_given_again_goes_on(capsys, monkeypatch):
 
 @pytest.mark.slow
 def test_all_runs_every_part_into_its_own_folder(capsys, monkeypatch):
-    commands = import_module("hocket.cli.reproduce")
+    commands = import_module("reproductions.commands")
     asked: dict[str, dict] = {}
     for name in ("polynomials", "tradeoff", "privacy", "claims", "mnist", "reuters"):
 

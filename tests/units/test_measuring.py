@@ -12,12 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hocket as hk
-from hocket.engines import measurement_cost
-from hocket.engines.compiled import Compiled, compilations
-from hocket.engines.measurement_cost import AT_THE_END, EACH, SHARE, SLIGHT, Prices, affordable, price, prices
+from hocket.engines import schedule
+from hocket.engines.compiled.player import Compiled, compilations
+from hocket.engines.compiled.program import Program
 from hocket.engines.prepare import prepare
-from hocket.engines.program import FARTHEST
-from hocket.engines.schedule import Leg, Marks, recorded_rounds
+from hocket.engines.schedule import (
+    AT_THE_END,
+    EACH,
+    FARTHEST,
+    SHARE,
+    SLIGHT,
+    Leg,
+    MarkedRounds,
+    Sizes,
+    affordable,
+    recorded_rounds,
+)
 from hocket.engines.simulator import step_table
 from hocket.errors import BadInput
 from hocket.runs.job import Job
@@ -30,10 +40,10 @@ RING = hk.Network.cycle(MANY)
 SOME = 5
 
 
-def some_agents(compiled: Compiled, rounds: int, *, exact: bool) -> Marks:
+def some_agents(program: Program, rounds: int, *, exact: bool) -> MarkedRounds:
     """A few agents at every recorded round, unless all were asked for."""
     recorded = recorded_rounds(rounds)
-    return Marks(recorded, np.full(len(recorded), MANY if exact else SOME))
+    return MarkedRounds(recorded, np.full(len(recorded), MANY if exact else SOME))
 
 
 def spread(seed: int) -> np.ndarray:
@@ -50,7 +60,7 @@ def many(algorithm: hk.Algorithm, seed: int = 1, **how: Any) -> hk.Run:
 def test_a_gap_over_some_agents_is_theirs_and_never_more_than_all_have(seed, noisy):
     algorithm = hk.RssNb(1.0) if noisy else hk.Dgd()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measurement_cost, "marks", some_agents)
+        patch.setattr(schedule, "marks", some_agents)
         some, everybody = (
             many(algorithm, seed, rounds=30, keep="path", measure=how) for how in ("sample", "exact")
         )
@@ -115,7 +125,7 @@ def test_a_sweep_measures_what_its_single_runs_do():
 
 def test_a_tolerance_is_met_by_every_agent(monkeypatch):
     """The farthest agents lie along a flat valley, and their gap is small; nearer ones are up its wall."""
-    monkeypatch.setattr(measurement_cost, "marks", some_agents)
+    monkeypatch.setattr(schedule, "marks", some_agents)
     problem = hk.Problem(
         lambda x, a: 1e-6 * x[0] ** 2 + 10 * (x[1] - a) ** 2,
         np.zeros(MANY),
@@ -160,12 +170,13 @@ def test_an_objective_that_is_not_finite_is_found_where_nobody_looked():
     assert np.flatnonzero(~np.asarray(found[True])).tolist() == [7]
 
 
-amounts = st.floats(1.0, 1e9)
+amounts = st.integers(1, 10**9)
 
 
-@given(round=amounts, total=amounts, stop=amounts, rounds=st.integers(1, 10**6), n=st.integers(1, 10**5))
-def test_what_is_measured_is_paid_for(round, total, stop, rounds, n):
-    marks = affordable(Prices(round, total, stop), rounds, n)
+@given(data=amounts, pooled=amounts, noise=amounts, rounds=st.integers(1, 10**6), n=st.integers(1, 10**5))
+def test_what_is_measured_is_paid_for(data, pooled, noise, rounds, n):
+    sizes = Sizes(n, 2 * n, data, pooled, noise, block=1)
+    marks = affordable(sizes, rounds)
     assert marks.rounds[0] == 0
     assert marks.rounds[-1] == rounds
     assert (np.diff(marks.rounds) > 0).all()
@@ -173,27 +184,16 @@ def test_what_is_measured_is_paid_for(round, total, stop, rounds, n):
     assert 1 <= marks.agents[0] <= marks.agents[-1] <= n
     # By distance only the farthest few are known.
     assert all(agents == n or agents <= FARTHEST for agents in marks.agents)
-    spent = (stop + marks.agents * total).sum()
-    least = 3 * (stop + total)  # before, after the first round, at the end
-    assert spent <= max((SHARE * rounds * round + EACH * SLIGHT) * (1 + AT_THE_END), 2 * least)
+    spent = (sizes.stop + marks.agents * sizes.total).sum()
+    least = 3 * (sizes.stop + sizes.total)  # before, after the first round, at the end
+    assert spent <= max((SHARE * rounds * sizes.round + EACH * SLIGHT) * (1 + AT_THE_END), 2 * least)
 
 
-def test_prices_count_what_is_done():
-    square = jax.ShapeDtypeStruct((30, 30), jnp.float32)
-    assert price(lambda a: a + 1, square) == 900
-    assert price(lambda a: a @ a, square) == 30**3 / 4
-    assert price(jnp.exp, square) == 9000
-    again = price(lambda a: jax.lax.scan(lambda c, _: (c + 1, None), a, length=7)[0], square)
-    assert 7 * 900 <= again <= 7 * 910
-    either = price(lambda a: jax.lax.cond(a[0, 0] > 0, lambda: a + 1, lambda: jnp.exp(a)), square)
-    assert 9000 <= either <= 9100
-
-
-def test_prices_grow_with_what_is_computed():
-    def of(n: int, algorithm: hk.Algorithm) -> Prices:
+def test_sizes_grow_with_what_is_computed():
+    def of(n: int, algorithm: hk.Algorithm) -> Sizes:
         with jax.enable_x64(True):
             job = Job.asked(regression(n), hk.Network.cycle(n), algorithm, step=STEP, rounds=10)
-            return prices(Compiled(prepare(job, algorithm, averaging=True)))
+            return Sizes.of(prepare(job, algorithm, averaging=True))
 
     small, large = of(10, hk.Dgd()), of(100, hk.Dgd())
     assert large.round == pytest.approx(10 * small.round, rel=0.1)

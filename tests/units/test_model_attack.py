@@ -46,7 +46,7 @@ QUARTICS = families.Family("a(x − c)⁴ + b(x − c)²", 1, 3, centred_quartic
 @pytest.mark.slow
 def test_quartics_are_known_however_large_the_anchor():
     """Printed ±2.51; a fit with a free offset finds what the anchor should hide, here to rounding."""
-    plan = hk.RssNb(20.0, anchor=0.9)
+    plan = hk.RssNb(20.0, persistent=0.9)
     printed = hk.leakage(COMPLETE, plan, coalition={1, 4}, rounds=300, step=STEP).sd[3]
     assert printed == pytest.approx(2.51, abs=0.01)
     run = hk.solve(
@@ -66,7 +66,7 @@ def test_one_sample_of_a_logistic_regression():
     rng = np.random.default_rng(4)
     rows, labels = rng.normal(size=(5, 1, 2)) + 1, np.sign(rng.normal(size=(5, 1)))
     problem = hk.logistic(rows, labels, feasible=hk.Ball(100.0))
-    ring, plan = hk.Network.cycle(5), hk.RssNb(2.0, anchor=0.5)
+    ring, plan = hk.Network.cycle(5), hk.RssNb(2.0, persistent=0.5)
     run = hk.solve(problem, ring, plan, rounds=400, step=STEP, seed=1, keep="transcript", start=0.3)
     view = run.view({0}, threat="states")
     found = model_attack(view, 2, families.logistic(2, 1))
@@ -85,8 +85,8 @@ def test_one_sample_behind_noise_of_the_size_of_its_gradient():
     """
     network, target, members = hk.Network.harary(4, 9), 4, {3, 5}
     how = {"rounds": 1000, "step": hk.Power(0.5, 20, 0.75)}
-    unit = hk.leakage(network, hk.RssNb(1.0, anchor=0.7), coalition=members, **how).sd[target]
-    plan = hk.RssNb(0.478 / unit, anchor=0.7)
+    unit = hk.leakage(network, hk.RssNb(1.0, persistent=0.7), coalition=members, **how).sd[target]
+    plan = hk.RssNb(0.478 / unit, persistent=0.7)
     errors, labelled = [], 0
     for seed in range(8):
         rng = np.random.default_rng(seed)
@@ -132,20 +132,20 @@ PRESSED = hk.polynomials(
     box=(-1, 1),
 )
 PRESSING = {"rounds": 1500, "step": hk.Power(0.5, 20, 0.75)}
-ANCHORED = hk.RssNb(20.0, anchor=0.9)
+PERSISTENT = hk.RssNb(20.0, persistent=0.9)
 
 
 @pytest.mark.slow
 def test_steps_that_are_cut_short_show_the_anchor_on_nearly_all_runs_and_it_says_on_which():
     """Printed ±3.07. All of twelve seeds are looked at, not those on which it wins."""
-    printed = hk.leakage(COMPLETE, ANCHORED, coalition={0}, **PRESSING).sd[3]
+    printed = hk.leakage(COMPLETE, PERSISTENT, coalition={0}, **PRESSING).sd[3]
     assert printed == pytest.approx(3.07, abs=0.01)
     errors, exact = [], 0
     for seed in range(1, 13):
-        run = hk.solve(PRESSED, COMPLETE, ANCHORED, seed=seed, keep="transcript", **PRESSING)
+        run = hk.solve(PRESSED, COMPLETE, PERSISTENT, seed=seed, keep="transcript", **PRESSING)
         found = projection_attack(run.view({0}), 3, PRESSED.feasible)
         assert isinstance(found, Projection)
-        net = {tuple(link): run.transcript.noise["anchor"][0, row] for row, link in enumerate(LINKS)}
+        net = {tuple(link): run.transcript.noise["persistent"][0, row] for row, link in enumerate(LINKS)}
         kept = -sum(net[i, 3][0] - net[i, 3][1] for i in (1, 2)) + (net[3, 4][0] - net[3, 4][1])
         assert rms(found.kept - kept) < 4 * rms(found.kept_sd)
         if found.gradient.identifiable:
@@ -164,20 +164,20 @@ def test_steps_that_are_cut_short_show_the_anchor_on_nearly_all_runs_and_it_says
 
 def test_agents_who_are_cut_short_give_away_one_who_never_is():
     """Anchors sum to zero: once all but one are known, so is the last."""
-    run = hk.solve(PRESSED, COMPLETE, ANCHORED, seed=4, keep="transcript", **PRESSING | {"rounds": 400})
+    run = hk.solve(PRESSED, COMPLETE, PERSISTENT, seed=4, keep="transcript", **PRESSING | {"rounds": 400})
     found = projection_attacks(run.view({0}), PRESSED.feasible)
     assert set(found) == {1, 2, 3, 4}
     assert found[3].gradient.exact
     assert error(run, found[3].gradient) < 1e-9
     assert "of its steps were cut short" in str(found[3])
-    deaf = hk.solve(PRESSED, hk.Network.cycle(5), ANCHORED, rounds=20, step=STEP, seed=1, keep="transcript")
+    deaf = hk.solve(PRESSED, hk.Network.cycle(5), PERSISTENT, rounds=20, step=STEP, seed=1, keep="transcript")
     assert projection_attacks(deaf.view({0}), PRESSED.feasible) == {}
 
 
 def test_where_nothing_was_cut_short_or_heard_it_gains_nothing():
     problem = hk.polynomials([[0, -j, 1 + 0.1 * j] for j in range(5)], box=(-50, 50))
     run = hk.solve(
-        problem, COMPLETE, hk.RssNb(5.0, anchor=0.9), rounds=200, step=STEP, seed=1, keep="transcript"
+        problem, COMPLETE, hk.RssNb(5.0, persistent=0.9), rounds=200, step=STEP, seed=1, keep="transcript"
     )
     found = projection_attack(run.view({0}), 2, problem.feasible)
     assert isinstance(found, Projection)

@@ -8,12 +8,12 @@ import pytest
 import hocket as hk
 from hocket.errors import BadInput
 from hocket.privacy import families
-from hocket.privacy.estimate.model_class import Model
+from hocket.privacy.leakage.model_class import Model
 
 from ..laws.table import DECENTRALISED
 
 STEP = hk.Power(1.0, 20, 0.75)
-SQUARE = hk.Network.from_edges([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
+SQUARE = hk.Network([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
 
 
 def along(family: families.Family, rounds: int, n: int, *, seed: int = 0, **more) -> Model:
@@ -37,10 +37,10 @@ def test_gradients_that_stay_the_same_are_known_as_without_a_form(row, threat):
 @pytest.mark.parametrize("runs", [1, 3])
 @pytest.mark.parametrize("kept", [True, False])
 def test_so_it_is_over_several_runs(runs, kept):
-    plan = {"rounds": 5, "coalition": {1}, "step": STEP, "runs": runs, "anchors_kept": kept}
+    plan = {"rounds": 5, "coalition": {1}, "step": STEP, "runs": runs, "kept": kept}
     model = along(families.polynomials(1), 5, SQUARE.n)
-    found = hk.leakage(SQUARE, hk.RssNb(1.0, anchor=0.5), models=[model], **plan)
-    usual = hk.leakage(SQUARE, hk.RssNb(1.0, anchor=0.5), **plan)
+    found = hk.leakage(SQUARE, hk.RssNb(1.0, persistent=0.5), models=[model], **plan)
+    usual = hk.leakage(SQUARE, hk.RssNb(1.0, persistent=0.5), **plan)
     np.testing.assert_allclose(found.models[0].sd, usual.sd, rtol=1e-6)
 
 
@@ -87,12 +87,12 @@ def test_a_dense_least_squares_agrees(family):
         assert found.models[0].sd[j] == pytest.approx(expected, rel=1e-3)  # 1e-9 stands for nothing at all
 
 
-@pytest.mark.parametrize("anchor", [0.0, 0.9])
+@pytest.mark.parametrize("persistent", [0.0, 0.9])
 @pytest.mark.parametrize("delta", [0.1, 50.0])
-def test_whoever_hears_all_words_knows_every_curvature(anchor, delta):
+def test_whoever_hears_all_words_knows_every_curvature(persistent, delta):
     network, rounds = hk.Network.complete(5), 12
     model = along(families.polynomials(2), rounds, 5)
-    algorithm = hk.RssNb(delta, anchor=anchor)
+    algorithm = hk.RssNb(delta, persistent=persistent)
     found = hk.leakage(network, algorithm, rounds=rounds, coalition={0}, step=STEP, models=[model])
     assert found.models[0].exact == {"curvatures": (1, 2, 3, 4)}
     assert "known exactly, if objectives are separable polynomials of degree 2" in str(found)
@@ -106,24 +106,24 @@ def test_whoever_hears_all_words_knows_every_curvature(anchor, delta):
 def test_a_form_with_fewer_numbers_gives_gradients_away():
     """Anchors hide a slope; a power around a centre has none."""
     network, rounds = hk.Network.complete(5), 40
-    anchored = hk.RssNb(20.0, anchor=0.9)
+    persistent = hk.RssNb(20.0, persistent=0.9)
     plan = {"rounds": rounds, "coalition": {1, 4}, "step": STEP}
-    free = hk.leakage(network, anchored, models=[along(families.polynomials(4), rounds, 5)], **plan)
-    shifted = hk.leakage(network, anchored, models=[along(families.centred(4), rounds, 5)], **plan)
-    assert free.sd[3] == pytest.approx(hk.leakage(network, anchored, **plan).sd[3])
+    free = hk.leakage(network, persistent, models=[along(families.polynomials(4), rounds, 5)], **plan)
+    shifted = hk.leakage(network, persistent, models=[along(families.centred(4), rounds, 5)], **plan)
+    assert free.sd[3] == pytest.approx(hk.leakage(network, persistent, **plan).sd[3])
     assert shifted.sd[3] < free.sd[3] / 10
 
 
 def test_a_state_on_a_side_shows_the_anchor():
     network, rounds = hk.Network.complete(5), 60
     plan = {"rounds": rounds, "coalition": {0}, "step": STEP}
-    anchored = hk.RssNb(20.0, anchor=0.9)
+    persistent = hk.RssNb(20.0, persistent=0.9)
     there = np.zeros((rounds, 5, 1), bool)
     there[: rounds // 2] = True
     family = families.polynomials(1)
-    inside = hk.leakage(network, anchored, models=[along(family, rounds, 5)], **plan)
-    clipped = hk.leakage(network, anchored, models=[along(family, rounds, 5, projected=there)], **plan)
-    exposed = hk.leakage(network, anchored, active=True, **plan)
+    inside = hk.leakage(network, persistent, models=[along(family, rounds, 5)], **plan)
+    clipped = hk.leakage(network, persistent, models=[along(family, rounds, 5, projected=there)], **plan)
+    exposed = hk.leakage(network, persistent, active=True, **plan)
     fresh = hk.leakage(network, hk.RssNb(2.0), **plan)  # a tenth of it is drawn afresh
     np.testing.assert_allclose(exposed.sd, fresh.sd)
     assert exposed.sd[1] < clipped.sd[1] < inside.sd[1] / 10

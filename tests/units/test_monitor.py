@@ -80,7 +80,7 @@ def test_the_monitor_measures_one_s_own_noise():
     assert seen.quantities["delta"] == pytest.approx(0.1)
 
 
-@pytest.mark.parametrize("algorithm", [hk.RssNb(2.0), hk.RssLb(2.0), hk.RssNb(2.0, anchor=0.5)], ids=str)
+@pytest.mark.parametrize("algorithm", [hk.RssNb(2.0), hk.RssLb(2.0), hk.RssNb(2.0, persistent=0.5)], ids=str)
 def test_realised_noise_is_what_the_words_carried(algorithm):
     run = kept(
         algorithm, keep="transcript", problem=hk.polynomials([[0, 0, 1]] * 5, box=(-90, 90)), start=1.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hocket.federation.movement import Movement
-from hocket.federation.standing import standing
+from hocket.federation.monitoring.convergence import standing
+from hocket.federation.runtime.convergence import Movement
 from hocket.steps import Constant, Power
 
 

@@ -12,7 +12,7 @@ import hocket
 from hocket.algorithms import ALL, BY_CLASS, BY_KEY
 
 PACKAGE = Path(hocket.__file__).parent
-CHOOSING = ("__init__.py", "algorithms", "cli", "experiments", "explore", "federation/demo", "learning")
+CHOOSING = ("__init__.py", "algorithms", "cli", "demo", "explore", "learning")
 """Exports, the algorithms themselves, and whoever plays some of them or has one as a default."""
 
 
@@ -22,6 +22,10 @@ def modules() -> list[Path]:
         for path in sorted(PACKAGE.rglob("*.py"))
         if not path.relative_to(PACKAGE).as_posix().startswith(CHOOSING)
     ]
+
+
+PLAIN_ENGLISH = {"independent", "independent noise"}
+"""Names of algorithms that are also what noise is called which an agent adds by itself."""
 
 
 def named(tree: ast.AST) -> Iterator[str]:
@@ -38,7 +42,7 @@ def named(tree: ast.AST) -> Iterator[str]:
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name) if name in BY_CLASS:
                 yield name
             case ast.Constant(value=str(text)) if id(node) not in texts:
-                yield from {text} & {*BY_KEY, *(kind.label for kind in ALL)}
+                yield from {text} & ({*BY_KEY, *(kind.label for kind in ALL)} - PLAIN_ENGLISH)
                 yield from (
                     name for name in BY_CLASS if name in text.replace("(", " ").replace(",", " ").split()
                 )

@@ -64,7 +64,7 @@ def test_weights_are_doubly_stochastic_on_exactly_the_graph(graph, weights):
 @given(connected_graphs())
 def test_arrays_agree_with_each_other_and_with_networkx(graph):
     n, links = graph
-    network, reference = Network.from_edges(links, n), nx.Graph(links, name="custom")
+    network, reference = Network(links, n=n), nx.Graph(links, name="custom")
     assert network.links.tolist() == sorted(sorted(link) for link in links)
     assert [network.neighbours(j) for j in range(n)] == [tuple(sorted(reference[j])) for j in range(n)]
     assert network.degrees.tolist() == [[reference.degree[j] for j in range(n)]]
@@ -153,11 +153,11 @@ def test_a_single_agent_has_nobody_to_hear():
 
 def test_nodes_with_names_are_numbered_in_order_and_kept():
     graph = nx.Graph([("oslo", "rome"), ("rome", "bern")], name="cities")
-    network = Network.from_networkx(graph)
+    network = Network(graph)
     assert network.labels == ("oslo", "rome", "bern")
     assert network.links.tolist() == [[0, 1], [1, 2]]
     assert network.name == "cities"
-    # WholePopulation numbers from 0 name agents themselves, in whatever order the graph met them.
+    # Whole numbers from 0 name agents themselves, in whatever order the graph met them.
     assert Network(nx.Graph([(2, 1), (1, 0)])).labels is None
     assert Network(nx.Graph([(2, 1), (1, 0)])).neighbours(0) == (1,)
 

@@ -10,15 +10,15 @@ import pytest
 import hocket as hk
 from hocket.errors import BadAlgorithm, BadInput
 from hocket.privacy import plan_noise
-from hocket.privacy.estimate.noise_plan import ANCHORS, price_in_rounds
+from hocket.privacy.leakage.noise_plan import SHARES, price_in_rounds
 
 RING = hk.Network.cycle(5)
 PLAN = {"rounds": 60, "step": hk.Power(1, 20, 0.75), "coalition": {1}}
 
 
-def least(delta, anchor, **plan):
+def least(delta, persistent, **plan):
     """What the planner promises, asked of `leakage` itself."""
-    found = hk.leakage(RING, hk.RssNb(delta, anchor=anchor), **(PLAN | plan))
+    found = hk.leakage(RING, hk.RssNb(delta, persistent=persistent), **(PLAN | plan))
     return found.sd[list(found.honest)].min()
 
 
@@ -29,10 +29,10 @@ def least(delta, anchor, **plan):
 )
 def test_the_planned_noise_is_enough_and_a_little_less_is_not(plan):
     found = plan_noise(RING, 2.0, **(PLAN | plan))
-    assert [anchor for anchor, _ in found.considered] == list(ANCHORS)
-    for anchor, delta in found.considered:
-        assert least(delta, anchor, **plan) >= 2.0
-        assert least(0.98 * delta, anchor, **plan) < 2.0  # found to one part in a hundred
+    assert [persistent for persistent, _ in found.considered] == list(SHARES)
+    for persistent, delta in found.considered:
+        assert least(delta, persistent, **plan) >= 2.0
+        assert least(0.98 * delta, persistent, **plan) < 2.0  # found to one part in a hundred
     assert found.algorithm.delta == min(delta for _, delta in found.considered)
     assert found.leakage.sd[list(found.leakage.honest)].min() >= found.wanted
 
@@ -43,11 +43,11 @@ def test_an_anchor_pays_once_runs_are_long():
     short, long = (dict(plan_noise(RING, 1.0, rounds=K, **plan).considered) for K in (4, 100))
     assert 5 * short[0.0] < long[0.0] < 1.2 * 5 * short[0.0]
     assert long[0.5] < 1.15 * short[0.5]
-    assert plan_noise(RING, 1.0, rounds=100, **plan).algorithm.anchor == 0.9
+    assert plan_noise(RING, 1.0, rounds=100, **plan).algorithm.persistent == 0.9
 
 
 def test_a_listener_who_knows_all_noise_is_refused_at_once():
-    said = r"no noise of RSS-NB hides agent 0 from this listener, .*; give them links to other honest agents"
+    said = r"no noise of RSS-NB hides agent 0 from this adversary, .*; give them links to other honest agents"
     with pytest.raises(BadAlgorithm, match=said):
         plan_noise(RING, 1.0, **(PLAN | {"coalition": {1, 4}}))
     with pytest.raises(BadAlgorithm, match="hides agents 0, 2, 3 and 4"):
@@ -83,9 +83,11 @@ def test_a_plan_is_told_in_words_and_in_json():
     found = plan_noise(RING, 2.0, **PLAN)
     best = found.algorithm
     words = str(found).splitlines()
-    assert words[0].startswith(f"RSS-NB with delta={best.delta:.4g} and anchor={best.anchor:g} for states of")
-    assert words[0].endswith("uncertain by ±2, as good as unknown, or more, after 60 rounds")
-    assert words[1 : len(ANCHORS)] == [line for line in words if line.startswith("with an anchor of")]
+    assert words[0].startswith(
+        f"RSS-NB with delta={best.delta:.4g} and persistent={best.persistent:g} for states of"
+    )
+    assert words[0].endswith("uncertain by ±2, error as large as the gradient, or more, after 60 rounds")
+    assert words[1 : len(SHARES)] == [line for line in words if line.startswith("with persistent=")]
     assert words[-1] == best.caveat
     numbers = found.to_json()
     assert json.loads(json.dumps(numbers, allow_nan=False)) == numbers

@@ -13,7 +13,7 @@ import scipy
 import hocket as hk
 from hocket.algorithm import Setting
 from hocket.algorithms.parameters import sd_within_bound, sd_within_norm
-from hocket.engines import noise_kernel
+from hocket.engines.compiled import kernels
 from hocket.engines.prepare import on_device
 from hocket.networks.neighbour_tables import NeighbourTables, tabulate
 from hocket.noise import threefry
@@ -34,9 +34,9 @@ def draws_of(algorithm: hk.Algorithm, network: hk.Network) -> dict[str, Draw]:
 
 ALGORITHMS = {
     "paired": hk.RssNb(1.0),
-    "anchored": hk.RssNb(1.0, anchor=0.5),
+    "anchored": hk.RssNb(1.0, persistent=0.5),
     "balanced": hk.RssLb(1.0, unprotected=True),
-    "normal pairs": hk.RssNb(1.0, anchor=0.5, distribution="gaussian"),
+    "normal pairs": hk.RssNb(1.0, persistent=0.5, distribution="gaussian"),
     "normal function": hk.FunctionSharing(2, 1.0, distribution="gaussian"),
     "own": hk.IndependentNoise(1.0),
     "function": hk.FunctionSharing(2, 1.0),
@@ -137,11 +137,11 @@ def test_balanced_noise_is_balanced_by_what_neighbours_weigh_it_with(network):
         B = graph.B_at(int(k))
         for j in range(graph.n):
             others = graph.neighbours(j)
-            heard = shares[row, j, : len(others)]
+            received = shares[row, j, : len(others)]
             assert not shares[row, j, len(others) :].any()
-            np.testing.assert_allclose(B[list(others), j] @ heard, 0, atol=1e-15)
-            assert not heard[B[list(others), j] == 0].any()
-            assert heard.any() == ((B[list(others), j] > 0).sum() > 1)
+            np.testing.assert_allclose(B[list(others), j] @ received, 0, atol=1e-15)
+            assert not received[B[list(others), j] == 0].any()
+            assert received.any() == ((B[list(others), j] > 0).sum() > 1)
 
 
 def test_own_noise_keeps_to_its_bound_and_normal_noise_to_its_deviation():
@@ -219,8 +219,8 @@ def test_the_kernel_for_gpus_gives_the_numbers_of_array_code(network):
     key = threefry.derive(tuple(jnp.asarray(threefry.seed_key(9))), draw.label)
     when = moments(jnp, draw, tables, np.array([4]))
     dealt_out = draw.deal(draw.condense(draw.raw(key, when, tables, np.float32)), when, tables)
-    assert noise_kernel.fits(draw, when, tables, np.float32)
+    assert kernels.noise_fits(draw, when, tables, np.float32)
     x, scale = dealt_out[0, :, 0] + 1, jnp.arange(1.0, 1 + graph.n, dtype=np.float32) / graph.n
-    words = noise_kernel.noisy(draw, key, when, tables, x, scale)
+    words = kernels.noisy(draw, key, when, tables, x, scale)
     expected = x[:, None] + scale[:, None, None] * dealt_out[0]
     np.testing.assert_allclose(words, expected, rtol=0, atol=1e-6)  # float32, sums of two numbers of size one

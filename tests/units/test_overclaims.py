@@ -7,11 +7,12 @@ import pytest
 
 import hocket as hk
 from hocket.privacy import Model, families
-from hocket.privacy.estimate.rehearsal import may_reach, on_side
+from hocket.privacy.audit import text
+from hocket.privacy.leakage.dry_run import may_reach, on_side
 
 K5 = hk.Network.complete(5)
 STEP = hk.Power(1.0, 20, 0.75)
-ANCHORED = hk.RssNb(20.0, anchor=0.9)
+PERSISTENT = hk.RssNb(20.0, persistent=0.9)
 
 
 def test_curvatures_under_noise_that_cancels_in_every_round():
@@ -27,7 +28,7 @@ def test_curvatures_under_noise_that_cancels_in_every_round():
 
 def test_gradients_that_change_of_a_public_form():
     """Printed was ±2.51; non-linear least squares found the quartic agent's to .13."""
-    run = hk.solve(hk.heterogeneous_polynomials(), K5, ANCHORED, rounds=200, step=STEP, keep="transcript")
+    run = hk.solve(hk.heterogeneous_polynomials(), K5, PERSISTENT, rounds=200, step=STEP, keep="transcript")
     one = hk.audit(K5, coalition={1, 4}, run=run).findings[0]
     assert one.leakage.constant[3] == pytest.approx(2.51, abs=0.01)
     assert one.leakage.sd[3] <= 0.13
@@ -36,11 +37,11 @@ def test_gradients_that_change_of_a_public_form():
 @pytest.mark.parametrize("kind", ["any", "polynomial:2"])
 def test_an_anchor_where_states_reach_the_sides_of_the_set(kind):
     """Printed was ±3.07, "which more rounds do not shrink"; averaging in projected rounds found .026."""
-    plan = {"coalition": {0}, "algorithm": ANCHORED, "rounds": 1000, "step": STEP, "objectives": kind}
+    plan = {"coalition": {0}, "algorithm": PERSISTENT, "rounds": 1000, "step": STEP, "objectives": kind}
     free, boxed = hk.audit(K5, **plan), hk.audit(K5, feasible=hk.Box(-1, 1), **plan)
     assert free.findings[0].least == pytest.approx(3.07, abs=0.01)
     assert boxed.findings[0].least <= 0.026
-    assert "kept noise counts as known" in " ".join(boxed.verdict)
+    assert "persistent noise counts as known" in " ".join(boxed.verdict)
 
 
 def test_a_theorem_stands_in_the_answer_with_its_condition():
@@ -76,15 +77,15 @@ def test_a_made_up_problem_that_diverges_stops_no_audit():
 def test_whoever_hears_most_is_asked_about_the_form():
     """The worst for constant gradients was asked alone: ±1.18, where another coalition knows a gradient exactly."""
     ring = [(1 + i, 1 + (i + hop) % 9) for i in range(9) for hop in (1, 2)]
-    network = hk.Network.from_edges([*((0, j) for j in range(1, 10)), *ring, (10, 1), (10, 2), (10, 3)], 11)
-    plan = {"colluders": 2, "algorithm": ANCHORED, "rounds": 40, "objectives": "polynomial:4"}
+    network = hk.Network([*((0, j) for j in range(1, 10)), *ring, (10, 1), (10, 2), (10, 3)], n=11)
+    plan = {"colluders": 2, "algorithm": PERSISTENT, "rounds": 40, "objectives": "polynomial:4"}
     assert hk.audit(network, **plan).findings[0].least == 0
 
 
 @pytest.mark.parametrize("feasible", [hk.Box([-1, -100], [1, 100]), hk.Simplex(1000.0)], ids=str)
 def test_short_sides_of_an_uneven_set(feasible):
     plan = {"step": STEP, "rounds": 1000, "gradient_size": 1.0}
-    assert may_reach(feasible, 2, ANCHORED, **plan)
+    assert may_reach(feasible, 2, PERSISTENT, **plan)
 
 
 def test_a_state_on_a_short_side():
@@ -98,8 +99,8 @@ def test_one_coordinate_that_is_known_is_one_too_many():
     family, path = families.polynomials(1, 2), np.zeros((40, 5, 2))
     model = Model([family] * 5, [np.zeros(2)] * 5, path, there)
     plan = {"rounds": 40, "coalition": {0}, "step": STEP, "dim": 2}
-    clipped = hk.leakage(K5, ANCHORED, models=[model], **plan)
-    assert clipped.sd[1] < hk.leakage(K5, ANCHORED, **plan).sd[1] / 5
+    clipped = hk.leakage(K5, PERSISTENT, models=[model], **plan)
+    assert clipped.sd[1] < hk.leakage(K5, PERSISTENT, **plan).sd[1] / 5
 
 
 def test_several_local_steps_are_said_in_words():
@@ -123,7 +124,7 @@ def test_noise_functions_leave_open_what_they_do_not_span():
         in found.answer
     )
     assert "counted as an offset of the gradient and nothing more, which is cautious" in " ".join(
-        found.estimated
+        text.estimated(found)
     )
     inside = hk.audit(K5, objectives="polynomial:1", **plan)
     assert inside.covered
@@ -133,10 +134,10 @@ def test_noise_functions_leave_open_what_they_do_not_span():
 def test_noise_functions_are_not_said_to_be_known_where_a_set_is_active():
     plan = {"coalition": {0}, "rounds": 20, "objectives": "any", "feasible": hk.Box(-0.1, 0.1)}
     shared = hk.audit(K5, algorithm=hk.FunctionSharing(1, 2.0, family="linear"), **plan)
-    anchored = hk.audit(K5, algorithm=hk.RssNb(2.0, anchor=0.5), **plan)
-    assert shared.findings[0].rehearsal.active
-    assert "kept noise counts as known" not in str(shared)
-    assert "kept noise counts as known" in str(anchored)
+    persistent = hk.audit(K5, algorithm=hk.RssNb(2.0, persistent=0.5), **plan)
+    assert shared.findings[0].dry_run.active
+    assert "persistent noise counts as known" not in str(shared)
+    assert "persistent noise counts as known" in str(persistent)
 
 
 def test_a_search_says_what_it_compared_coalitions_by():
@@ -152,7 +153,7 @@ def test_a_search_says_what_it_compared_coalitions_by():
 def test_what_a_form_gives_away_is_said_once():
     plan = {"coalition": {0}, "rounds": 5, "algorithm": hk.RssNb(1.0), "objectives": "polynomial:4"}
     found = hk.audit(hk.Network.star(5), **plan)
-    (line,) = found.estimated
+    (line,) = text.estimated(found)
     assert line.count("if objectives are separable polynomials of degree 4 or less") == 1
 
 
@@ -164,8 +165,8 @@ def test_noise_far_below_gradients_is_said_beside_the_theorem(bound, narrow):
     run = hk.solve(problem, K5, hk.FunctionSharing(2, bound), **how)
     found = hk.audit(K5, coalition={0}, run=run)
     words = run.transcript.words[0][:, :, 0]
-    spoken, v = words[:, 1], words @ K5.B[1]
-    gradients = (v[:-1] - spoken[1:]) / [run.step(k) for k in range(1, len(v))]
+    outgoing, v = words[:, 1], words @ K5.B[1]
+    gradients = (v[:-1] - outgoing[1:]) / [run.step(k) for k in range(1, len(v))]
     missed = np.abs(gradients - (1 + 4 * v[:-1])).max()  # of 2x² + x
     assert (missed < 0.01) == narrow
     for line in (found.answer, found.verdict[0]):

@@ -15,7 +15,7 @@ from hocket.config import open_folder, read_config, reopen_folder
 from hocket.config.own_algorithm import parameters_in, read_any_algorithm
 from hocket.config.sections import read_algorithm
 from hocket.errors import BadConfig
-from hocket.privacy.verdict.theorem import privacy_claim
+from hocket.privacy.audit.theorem import privacy_claim
 from hocket.problems.objective_class import ObjectiveClass
 
 MINE = """
@@ -26,8 +26,8 @@ class Mine(hk.Algorithm):
     gain: float = 1.0
 
     def round(self, agent, state, k):
-        heard = yield hk.Say(state)
-        v = agent.mix(state, heard)
+        received = yield hk.Broadcast(state)
+        v = agent.mix(state, received)
         return agent.prox(v - self.gain * agent.step(k) * agent.gradient(v), k)
 
 
@@ -35,7 +35,7 @@ class Strange(hk.Algorithm):
     lookup: object
 
     def round(self, agent, state, k):
-        yield hk.Say(state)
+        yield hk.Broadcast(state)
         return state
 
 
@@ -43,7 +43,7 @@ class Named(hk.Algorithm):
     sha256: float
 
     def round(self, agent, state, k):
-        yield hk.Say(state)
+        yield hk.Broadcast(state)
         return state
 
 
@@ -174,14 +174,14 @@ class Louder(hk.FunctionSharing):
     """A function sharing that says what it should hide."""
 
     def round(self, agent, state, k):
-        heard = yield hk.Say(state.x - agent.gradient(state.x))
-        return agent.mix(state.x, heard)
+        received = yield hk.Broadcast(state.x - agent.gradient(state.x))
+        return agent.mix(state.x, received)
 
 
 class OpenTotals(hk.Dgd):
     """DGD that claims to say nothing but totals."""
 
-    only_totals = True
+    only_sums = True
 
 
 @pytest.mark.parametrize("algorithm", [Louder(2, 1.0), OpenTotals()])

@@ -9,7 +9,7 @@ import pytest
 
 import hocket as hk
 from hocket.agent import Agent
-from hocket.algorithm import Say, Setting
+from hocket.algorithm import Broadcast, Setting
 from hocket.algorithms.masked_start import MaskedStart
 from hocket.errors import BadAlgorithm, NotRecorded
 from hocket.problems.sets import Everywhere
@@ -41,14 +41,14 @@ class Overheard:
 @pytest.mark.parametrize("scaled_by", ["this step", "last step", "auto"])
 def test_an_agent_mixes_its_own_noisy_word(scaled_by):
     """Never its clean state, of which what it says next would tell a second time."""
-    shares = {"paired": np.array([0.3]), "own": np.array([0.7]), "anchor": np.array([0.2])}
+    shares = {"paired": np.array([0.3]), "own": np.array([0.7]), "persistent": np.array([0.2])}
     agent = Agent(0, lambda k: 0.1 * k, lambda v: 0 * v, Everywhere(), shares)
-    talk = hk.RssNb(1.0, anchor=0.5, own=0.5, scaled_by=scaled_by).round(agent, np.array([2.0]), 4)
-    said, heard = next(talk), Overheard()
-    assert isinstance(said, Say)
+    talk = hk.RssNb(1.0, persistent=0.5, own=0.5, scaled_by=scaled_by).round(agent, np.array([2.0]), 4)
+    said, received = next(talk), Overheard()
+    assert isinstance(said, Broadcast)
     with pytest.raises(StopIteration):
-        talk.send(heard)
-    np.testing.assert_array_equal(heard.own, said.word)
+        talk.send(received)
+    np.testing.assert_array_equal(received.own, said.word)
     fresh = (0.4 if scaled_by == "this step" else 0.3) * (0.3 + 0.7)
     np.testing.assert_allclose(said.word, 2.0 + fresh + 0.3 * 0.2, rtol=1e-15)
 
@@ -135,11 +135,11 @@ def test_the_mechanism_says_what_certificates_rest_on():
         "before the step",
     )
     assert not found.exact
-    assert found.anchor_sd is None
-    printed = hk.RssNb(1.0, distribution="gaussian", anchor=0.6).mechanism(setting)
-    draws = hk.RssNb(1.0, distribution="gaussian", anchor=0.6).draws(setting)
+    assert found.persistent_sd is None
+    printed = hk.RssNb(1.0, distribution="gaussian", persistent=0.6).mechanism(setting)
+    draws = hk.RssNb(1.0, distribution="gaussian", persistent=0.6).draws(setting)
     np.testing.assert_array_equal(printed.link_sd, draws["paired"].sd)
-    np.testing.assert_array_equal(printed.anchor_sd, draws["anchor"].sd[0])
+    np.testing.assert_array_equal(printed.persistent_sd, draws["persistent"].sd[0])
     assert (printed.scaled_by, printed.projects) == ("this step", "after the step")
     assert "uniform" in hk.RssNb(1.0).mechanism(setting)
     assert "brought along" in hk.RssNb(0.0, noise=lambda *_: 0.0, distribution="gaussian").mechanism(setting)

@@ -64,8 +64,8 @@ def dgd(run: hk.Run, table: np.ndarray) -> Round:
 def rss_nb(run: hk.Run, table: np.ndarray) -> Round:
     def play(x: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         w = x + ALPHA[k] * gained(run, "paired", k - 1)
-        if "anchor" in run.transcript.noise:
-            w = w + ALPHA[k - 1] * gained(run, "anchor", 0)
+        if "persistent" in run.transcript.noise:
+            w = w + ALPHA[k - 1] * gained(run, "persistent", 0)
         v = run.network.B @ w
         return v, slopes(table, v)
 
@@ -104,7 +104,7 @@ def function_sharing(run: hk.Run, table: np.ndarray) -> Round:
 BY_HAND = {
     "dgd": (hk.Dgd(), dgd),
     "rss-nb": (hk.RssNb(1.0), rss_nb),
-    "rss-nb anchored": (hk.RssNb(1.0, anchor=0.4), rss_nb),
+    "rss-nb anchored": (hk.RssNb(1.0, persistent=0.4), rss_nb),
     "rss-lb": (hk.RssLb(1.0), rss_lb),
     "fs": (hk.FunctionSharing(3, 0.05), function_sharing),
 }
@@ -145,7 +145,7 @@ def test_the_exact_engine_agrees_with_the_simulator(row):
     assert {type(number) for number in exact.path.flat} == {Fraction}
     np.testing.assert_allclose(exact.path.astype(float), simulated.path, rtol=0, atol=1e-12)
     for ours, theirs in zip(exact.transcript.words, simulated.transcript.words, strict=True):
-        np.testing.assert_allclose(_heard(ours).astype(float), _heard(theirs), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(_received(ours).astype(float), _received(theirs), rtol=0, atol=1e-12)
     assert exact.transcript.noise.keys() == simulated.transcript.noise.keys()
     for kind, table in exact.transcript.noise.items():
         np.testing.assert_array_equal(table.astype(float), simulated.transcript.noise[kind])
@@ -153,7 +153,7 @@ def test_the_exact_engine_agrees_with_the_simulator(row):
     assert exact.disagreement == pytest.approx(simulated.disagreement, abs=1e-12)
 
 
-def _heard(words: np.ndarray) -> np.ndarray:
+def _received(words: np.ndarray) -> np.ndarray:
     """Words that somebody hears: of words to each neighbour, those in slots that hold one."""
     if words.ndim == 3:
         return words
@@ -176,7 +176,7 @@ def given_noise(run: hk.Run, kind: str) -> tuple[np.ndarray, Callable[[int, int,
     ("kind", "algorithm", "again"),
     [
         ("paired", hk.RssNb(1.0), lambda noise: hk.RssNb(1.0, noise=noise)),
-        ("paired", hk.RssNb(1.0, anchor=0.5), lambda noise: hk.RssNb(1.0, anchor=0.5, noise=noise)),
+        ("paired", hk.RssNb(1.0, persistent=0.5), lambda noise: hk.RssNb(1.0, persistent=0.5, noise=noise)),
         ("function", hk.FunctionSharing(3, 0.05), lambda noise: hk.FunctionSharing(3, 0.05, noise=noise)),
     ],
     ids=["rss-nb", "rss-nb anchored", "fs"],

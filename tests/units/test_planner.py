@@ -20,7 +20,7 @@ MENDED = [
     (hk.Network.grid(3, 4), 2, 2),
     (hk.Network.grid(5, 5), 3, 10),
     (hk.Network.star(12), 2, 11),
-    (hk.Network.from_networkx(nx.barbell_graph(6, 1)), 2, 3),
+    (hk.Network(nx.barbell_graph(6, 1)), 2, 3),
 ]
 """With the number of colluders and the fewest links that do."""
 
@@ -76,7 +76,7 @@ def test_exhaustion_proves_what_counting_cannot():
 
 
 def test_labels_are_kept():
-    named = hk.Network.from_networkx(nx.relabel_nodes(nx.path_graph(4), dict(enumerate("abcd"))))
+    named = hk.Network(nx.relabel_nodes(nx.path_graph(4), dict(enumerate("abcd"))))
     assert repair(named, 1).network.labels == ("a", "b", "c", "d")
 
 

@@ -13,10 +13,11 @@ import pytest
 import hocket as hk
 from hocket.cli import main
 from hocket.errors import BadInput
-from hocket.experiments.claims.ledger import Group, judge
-from hocket.experiments.claims.privacy import PRIVACY as CLAIMS
-from hocket.experiments.privacy import anchors, report, theorem2
-from hocket.experiments.privacy.reconstruction import (
+from hocket.privacy.attacks import averaging_attack
+from reproductions.claims.ledger import Group, judge
+from reproductions.claims.privacy import PRIVACY as CLAIMS
+from reproductions.privacy import anchors, report, theorem2
+from reproductions.privacy.reconstruction import (
     Forecast,
     Reconstruction,
     Shape,
@@ -25,9 +26,8 @@ from hocket.experiments.privacy.reconstruction import (
     reconstructed,
     shapes,
 )
-from hocket.experiments.privacy.runs import QUICK, Privacy, play
-from hocket.experiments.privacy.setting import DIM, NETWORKS, SIGHTS, algorithm, regressions
-from hocket.privacy.attacks import averaging_attack
+from reproductions.privacy.runs import QUICK, Privacy, play
+from reproductions.privacy.setting import DIM, NETWORKS, SIGHTS, algorithm, regressions
 from tests.units.attack_cases import play_on_ring, run_of
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -78,7 +78,7 @@ def test_problems_side_by_side_have_nothing_to_do_with_each_other():
     assert problems.error(np.zeros((1, 3 * DIM)), truth).mean() == pytest.approx(1.0, abs=0.2)
 
 
-@pytest.mark.parametrize("name", ["RSS-NB", "RSS-LB", "FS", "independent noise", "RSS-NB, anchored"])
+@pytest.mark.parametrize("name", ["RSS-NB", "RSS-LB", "FS", "independent noise", "RSS-NB, persistent"])
 def test_levels_do_not_depend_on_how_many_problems_run_side_by_side(name):
     plan = {"rounds": 5, "threat": "states", "step": 0.1}
     one = hk.leakage(NETWORKS["C5"], algorithm(name, "C5", 2.0), dim=DIM, **plan)
@@ -96,7 +96,7 @@ def nowhere_below(measured: np.ndarray, foretold: np.ndarray) -> None:
 def test_attacks_on_a_real_run_end_where_foretold():
     run, size = played("RSS-NB", "C5", 1.0, rounds=100, times=20), {"rounds": (10, 100), "times": 20}
     found = {sight.title: reconstructed(run, "RSS-NB", 1.0, sight, **size) for sight in RING_SIGHTS}
-    tapped, around = found["C5: a tap on all words"], found["C5: both neighbours"]
+    tapped, around = found["C5: an eavesdropper on all links"], found["C5: both neighbours"]
     assert around.exact
     assert around.error.max() < 1e-10
     assert (
@@ -112,7 +112,7 @@ def test_attacks_on_a_real_run_end_where_foretold():
 
 
 def test_noise_drawn_once_stays():
-    for name in ("FS", "RSS-NB, anchored"):
+    for name in ("FS", "RSS-NB, persistent"):
         told = foretold(name, 1.0, RING_SIGHTS[1], rounds=300, prior=0.1)
         assert not told.identifiable
         assert told.at(300) == pytest.approx(told.at(10), rel=0.01)
@@ -201,7 +201,7 @@ def made_up() -> Privacy:
         for scaling in size.scalings
         for kept in (True, False)
     ]
-    gaps = {"DGD": 0.1, "RSS-NB": 0.1, "RSS-NB, anchored": 0.2}
+    gaps = {"DGD": 0.1, "RSS-NB": 0.1, "RSS-NB, persistent": 0.2}
     biases = [anchors.Bias(1.0, f"α = {alpha:g}", 300, gaps, gaps) for alpha in size.alphas]
     biases.append(anchors.Bias(1.0, "α decaying", 300, gaps, None))
     problem, network = theorem2.seven_agents()
@@ -235,9 +235,8 @@ def test_the_command_leaves_everything_in_a_folder(capsys, monkeypatch):
         "bias.csv",
         "results.json",
         "report.html",
-        "report.json",
     }
-    assert "agree with what was foretold within 1.00×" in answer["conclusion"]
+    assert "agree with what was predicted within 1.00×" in answer["conclusion"]
     assert "differ by nothing in exact arithmetic" in answer["conclusion"]
     point = answer["reconstruction"][1]["points"][-1]
     assert point == pytest.approx({"K": 100, "foretold": 0.05, "median": 0.05, "low": 0.042, "high": 0.058})
@@ -247,7 +246,7 @@ def test_the_command_leaves_everything_in_a_folder(capsys, monkeypatch):
     assert list(first)[:5] == ["seen_by", "delta", "algorithm", "attack", "K"]
     page = Path("here/report.html").read_text(encoding="utf-8")
     for words in (
-        "An anchor hides a constant offset",
+        "Persistent noise hides a constant offset",
         "No theorem covers RSS",
         "reconstructed",
         "fewest links",
@@ -260,7 +259,7 @@ def test_people_read_tables(capsys, monkeypatch):
     monkeypatch.setattr(report, "PRIVACY", replace(report.PRIVACY, **undrawn))
     assert main(["reproduce", "privacy", "--quick"]) == 0
     shown = capsys.readouterr().out
-    for words in ("RSS-NB, anchored", "0.16/0.16", "exact", "Pitman", "harary:k=3,n=8"):
+    for words in ("RSS-NB, persistent", "0.16/0.16", "exact", "Pitman", "harary:k=3,n=8"):
         assert words in shown
 
 
@@ -273,7 +272,7 @@ def test_a_small_run_from_end_to_end(monkeypatch):
     bias = {one.step: one for one in found.biases}["α = 0.3"]
     assert bias.average is not None
     assert bias.average["RSS-NB"] == pytest.approx(bias.average["DGD"], rel=0.1)
-    assert bias.average["RSS-NB, anchored"] > bias.average["DGD"]
+    assert bias.average["RSS-NB, persistent"] > bias.average["DGD"]
 
 
 @pytest.mark.endurance

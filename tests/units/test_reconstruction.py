@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 import hocket as hk
 from hocket.cli import main
 from hocket.errors import BadProblem
-from hocket.experiments.reconstruction.counts import Gossip, descended, reconstructed, reconstructible
-from hocket.experiments.reconstruction.graphs import ABSENT, ego, florentine, random_graphs
-from hocket.experiments.reconstruction.reference import DESCENT, EGO, ERDOS_RENYI, GOSSIP
-from hocket.experiments.reconstruction.runs import random_rounds
+from reproductions.reconstruction.counts import Gossip, descended, reconstructed, reconstructible
+from reproductions.reconstruction.graphs import ABSENT, ego, florentine, random_graphs
+from reproductions.reconstruction.reference import DESCENT, EGO, ERDOS_RENYI, GOSSIP
+from reproductions.reconstruction.runs import random_rounds
 
 
 @pytest.mark.parametrize("rounds", GOSSIP)
@@ -54,7 +54,7 @@ def test_counting_modulo_a_prime_is_counting_in_fractions(n, seed, rounds):
 
 
 def _in_fractions(gossip: Gossip, rounds: int) -> tuple[int, ...]:
-    n = len(gossip.heard)
+    n = len(gossip.received)
     weights = [[Fraction(1, int(d)) if d else Fraction(0) for d in row] for row in gossip.parts]
     for node in range(n):
         weights[node][node] = 1 - sum(weights[node])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hocket as hk
-from hocket.privacy.estimate.rehearsal import may_reach, models_of_run, on_side, rehearsed, taken_at
+from hocket.privacy.leakage.dry_run import may_reach, models_of_run, on_side, simulated, taken_at
 from hocket.problems.objective_class import ObjectiveClass
 
 NETWORK = hk.Network.complete(5)
@@ -67,7 +67,7 @@ def test_a_state_lies_on_a_side_where_a_step_outward_is_undone(feasible, sides):
 
 @pytest.mark.parametrize("kind", ["polynomial:2", "polynomial:4", "quadratic", "generalised-linear", "any"])
 def test_every_class_is_rehearsed_in_its_forms(kind):
-    models = rehearsed(NETWORK, hk.RssNb(2.0), ObjectiveClass.parse(kind), step=STEP, rounds=12)
+    models = simulated(NETWORK, hk.RssNb(2.0), ObjectiveClass.parse(kind), step=STEP, rounds=12)
     assert len(models) == {"any": 0, "polynomial:4": 3}.get(kind, 1)
     assert all(model.path.shape[:2] == (12, 5) and np.isfinite(model.path).all() for model in models)
 

@@ -16,10 +16,11 @@ from matplotlib.figure import Figure
 
 import hocket as hk
 from hocket.engines.solver import solve
-from hocket.report.figures import LOOK, STYLES, Curve, convergence, drawn
+from hocket.report.convergence import convergence
+from hocket.report.figures import LOOK, STYLES, drawn
 from hocket.report.folder import in_words, write_report
 from hocket.report.page import Page
-from hocket.report.tables import Table, assumption_table, result_table, spoken
+from hocket.report.tables import Table, assumption_table, label_of, result_table
 from hocket.runs.run import Ending, Outcome
 
 ROUNDS = np.array([0, 1, 2, 4, 8])
@@ -30,9 +31,9 @@ def run():
     return solve(hk.paper_polynomials(), hk.Network.cycle(5), hk.RssNb(1.0), rounds=30, start=0.5)
 
 
-def curve(label, gap, disagreement=None):
-    gap = np.atleast_2d(np.asarray(gap, dtype=float))
-    return Curve(label, ROUNDS, gap, gap if disagreement is None else np.atleast_2d(disagreement))
+def history(gap):
+    gap = np.asarray(gap, dtype=float)
+    return {"round": ROUNDS, "gap": gap, "disagreement": gap}
 
 
 def words_in(drawing):
@@ -41,7 +42,7 @@ def words_in(drawing):
 
 
 def test_a_figure_is_labelled_with_units_and_described():
-    drawing = convergence([curve("one", [8, 4, 2, 1, 0.5]), curve("two", [8, 2, 1, 0.5, 0.25])])
+    drawing = convergence({"one": history([8, 4, 2, 1, 0.5]), "two": history([8, 2, 1, 0.5, 0.25])})
     texts = " ".join(words_in(drawing))
     for word in ("Gap to the optimum", "units of the objective", "units of x", "Disagreement", "one", "two"):
         assert word in texts
@@ -82,7 +83,7 @@ def test_a_figure_is_drawn_once_to_the_bytes_of_savefig(nested, monkeypatch):
 
 
 def test_bands_are_drawn_over_many_runs():
-    drawing = convergence([curve("a", np.ones((20, 5))), curve("b", np.ones((20, 5)))])
+    drawing = convergence({name: history(np.ones((20, 5))) for name in "ab"})
     assert any("band of 20 runs" in text for text in words_in(drawing))
 
 
@@ -101,13 +102,13 @@ def test_bands_are_drawn_over_many_runs():
     ids=str,
 )
 def test_awkward_numbers_are_drawn_and_noted(gap, words):
-    texts = words_in(convergence([curve("a", gap)]))
+    texts = words_in(convergence({"a": history(gap)}))
     notes = [text for text in texts if "drawn" in text or text in ("zero throughout", "not known")]
     assert set(notes) == ({words} if words else set())
 
 
 def test_the_same_numbers_give_the_same_bytes():
-    first, second = (convergence([curve("a", [8, 4, 2, 1, 0.5])]) for _ in range(2))
+    first, second = (convergence({"a": history([8, 4, 2, 1, 0.5])}) for _ in range(2))
     assert first == second
 
 
@@ -143,8 +144,8 @@ def test_summaries_are_in_words(run):
 def test_every_algorithm_has_a_spoken_name():
     from hocket.config.sections import ALGORITHMS
 
-    assert all(spoken(algorithm.__name__) == algorithm.label for algorithm in ALGORITHMS.values())
-    assert spoken("Mine") == "Mine"
+    assert all(label_of(algorithm.__name__) == algorithm.label for algorithm in ALGORITHMS.values())
+    assert label_of("Mine") == "Mine"
 
 
 class Reader(HTMLParser):
@@ -175,7 +176,7 @@ def page(**changes):
         "title": "A title",
         "summary": ["First words.", "More."],
         "tables": [Table(("name", "gap"), (("DGD", "0.5"),), "Results", numeric=frozenset({1}))],
-        "figure": convergence([curve("a", [8, 4, 2, 1, 0.5])]),
+        "figure": convergence({"a": history([8, 4, 2, 1, 0.5])}),
         "caption": "What is seen.",
         "configuration": "[run]\nrounds = 10\n",
         "commands": ["hocket demo"],
@@ -205,7 +206,7 @@ def test_the_page_puts_words_first_and_describes_its_figure():
 
 
 def test_the_figure_takes_the_colours_of_the_page():
-    inline = convergence([curve("a", [8, 4, 2, 1, 0.5]), curve("b", [8, 4, 2, 1, 0.5])]).inline
+    inline = convergence({name: history([8, 4, 2, 1, 0.5]) for name in "ab"}).inline
     assert "currentColor" in inline
     assert "var(--curve-1, #0072b2)" in inline
     assert STYLES[0][0] not in inline

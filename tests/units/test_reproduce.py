@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import hocket as hk
-import hocket.experiments.polynomials.runs as polynomials
-import hocket.experiments.tradeoff.report as tradeoff
-import hocket.experiments.tradeoff.runs as tradeoff_runs
+import reproductions.polynomials.runs as polynomials
+import reproductions.tradeoff.report as tradeoff
+import reproductions.tradeoff.runs as tradeoff_runs
 from hocket.cli import main
-from hocket.errors import BadInput
-from hocket.experiments.claims import GROUPS
-from hocket.experiments.claims.ledger import Claim, Finding, Group, Verdict, conclusion, judge, markdown
-from hocket.experiments.experiment import side_by_side, unwatched
-from hocket.experiments.exponents import exponent
-from hocket.report.panels import Guide, Line, Note, Panel, sheet
+from hocket.errors import BadConfig, BadInput
+from hocket.report.panels import Guide, Note, Panel, PlotLine, sheet
+from reproductions.claims import GROUPS
+from reproductions.claims.ledger import Claim, Finding, Group, Verdict, conclusion, judge, markdown
+from reproductions.experiment import side_by_side, unwatched
+from reproductions.exponents import exponent
 
 DOCS = Path(__file__).parents[2] / "docs"
 SMALL = tradeoff_runs.Size(
@@ -61,7 +64,6 @@ def test_polynomials(capsys, monkeypatch):
         "reference.csv",
         "results.json",
         "report.html",
-        "report.json",
     }
     assert [(entry["algorithm"], entry["k"]) for entry in answer["reference"]] == [
         ("RSS-NB", 100),
@@ -107,7 +109,6 @@ def test_tradeoff(capsys, monkeypatch):
         "boundary.csv",
         "results.json",
         "report.html",
-        "report.json",
     }
     price = {run["algorithm"]: run for run in answer["price"]}
     noisy = [run["noise_rms"] for name, run in price.items() if name != "DGD"]
@@ -221,6 +222,23 @@ def test_every_help_has_an_example(name, capsys):
     assert f"Example: hocket reproduce {name}" in capsys.readouterr().out
 
 
+def test_the_experiments_run_in_a_clone_and_elsewhere_it_says_so(monkeypatch, tmp_path):
+    door = import_module("hocket.cli.reproduce")
+    assert "polynomials" in [*door.reproduce()]
+    monkeypatch.delitem(sys.modules, "reproductions")
+    monkeypatch.setattr(hk, "__file__", str(tmp_path / "site-packages" / "hocket" / "__init__.py"))
+    with pytest.raises(
+        BadConfig, match="clone hocket's repository and run them there: python -m reproductions mnist"
+    ):
+        door.reproduce()(["mnist"], exit_on_error=False)
+
+
+def test_python_runs_the_experiments_from_a_clone():
+    command = [sys.executable, "-m", "reproductions", "polynomials", "--help"]
+    shown = subprocess.run(command, cwd=DOCS.parent, capture_output=True, text=True, check=True).stdout
+    assert "--quick" in shown
+
+
 def test_an_exponent_and_how_sure_it_is():
     rng = np.random.default_rng(0)
     x = np.array([1.0, 10.0, 100.0])
@@ -246,7 +264,7 @@ def test_a_sheet_of_panels():
         title="one",
         across="rounds",
         up="gap",
-        lines=[Line.over_runs("a", x, runs), Line("b", x, np.zeros(3), style=1, strong=False)],
+        lines=[PlotLine.over_runs("a", x, runs), PlotLine("b", x, np.zeros(3), style=1, strong=False)],
         guides=[Guide(x, 1 / x, "slope")],
         notes=[Note("mind this", 0.5, 0.5)],
         lowest=1e-3,

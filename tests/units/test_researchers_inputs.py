@@ -13,7 +13,6 @@ import pytest
 import hocket as hk
 from hocket.config import parse_config
 from hocket.errors import BadAlgorithm, BadConfig, BadInput, BadNetwork, BadProblem
-from hocket.networks.reordered import in_order_of
 from hocket.networks.topologies import parse
 from hocket.problems import LeastSquares
 
@@ -101,7 +100,7 @@ def test_weights_on_edges_are_taken_or_refused():
     with pytest.raises(BadNetwork, match=r"edge \(0, 1\) has weight 0.2.*pass weights='edges'"):
         hk.Network(weighted(0.2))
     with pytest.raises(BadNetwork, match="the rule 'metropolis' does not look at"):
-        hk.Network.from_networkx(weighted(0.2), weights="metropolis")
+        hk.Network(weighted(0.2), weights="metropolis")
     taken = hk.Network(weighted(0.2), weights="edges").B
     np.testing.assert_allclose(taken, np.where(RING.B > 0, 0.2, 0) + 0.4 * np.eye(5), atol=1e-15)
     with pytest.raises(BadNetwork, match=r"B\[0, 0\] = 0|negative"):
@@ -142,7 +141,7 @@ def test_a_network_in_another_order_keeps_its_weights():
     weights = np.array([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3], [0.4, 0.1, 0.5]])
     given = hk.Network([(0, 1), (1, 2), (0, 2)], weights=weights).called("abc")
     order = [2, 0, 1]
-    np.testing.assert_array_equal(in_order_of(given, "cab").B, weights[np.ix_(order, order)])
+    np.testing.assert_array_equal(given.in_order_of("cab").B, weights[np.ix_(order, order)])
 
 
 @pytest.mark.parametrize("algorithm", ["dgd", hk.Dgd, "aug-dgm", hk.Nids])

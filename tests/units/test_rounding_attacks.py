@@ -14,9 +14,9 @@ import hocket as hk
 from hocket.algorithm import Setting
 from hocket.errors import BadAlgorithm
 from hocket.federation import GradientTask
-from hocket.federation.engine.role import PlainSet
-from hocket.federation.engine.stored import StoredTask
-from hocket.federation.task import LocalSteps, known_seeds
+from hocket.federation.runtime.role import PlainSet
+from hocket.federation.runtime.stored import StoredTask
+from hocket.federation.workloads.task import LocalSteps, known_seeds
 from hocket.networks.neighbour_tables import tabulate
 from hocket.noise.discrete_gaussian import Bits
 from hocket.noise.draws import Pair, When
@@ -119,7 +119,7 @@ def test_only_floats_are_called_a_model_of_reals():
     assert GRID.mechanism(setting).exact
 
 
-HUB = hk.Network.from_edges([(0, 1), (1, 2), (1, 3), (2, 3), (0, 2)])
+HUB = hk.Network([(0, 1), (1, 2), (1, 3), (2, 3), (0, 2)])
 
 
 def dealing(sender: int, receiver: int, k: int) -> list[float]:

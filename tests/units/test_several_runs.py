@@ -55,7 +55,7 @@ def test_function_sharing_shows_an_added_record_exactly_under_the_same_noise():
 
 
 def test_an_anchor_does_not_hide_what_changed():
-    algorithm = hk.RssNb(20.0, anchor=0.9)
+    algorithm = hk.RssNb(20.0, persistent=0.9)
     # Nobody else's data changed, so the sum over the component has no noise in it at all.
     views = [play(rows, algorithm, rounds=60).view({0}) for rows in (CURVED, with_record(2))]
     found: Any = changed_record_attack(views[0], views[1], 2)
@@ -66,20 +66,20 @@ def test_an_anchor_does_not_hide_what_changed():
 
 @pytest.mark.slow
 def test_a_plain_run_before_an_anchored_one_decides():
-    plans = [hk.RssNb(10.0), hk.RssNb(10.0, anchor=0.9)]
+    plans = [hk.RssNb(10.0), hk.RssNb(10.0, persistent=0.9)]
     views = [
         play(STRAIGHT, plan, rounds=200, seed=seed).view(threat="states") for seed, plan in enumerate(plans)
     ]
-    plain, anchored = (mean_attack(view, 2).typical_sd for view in views)
+    plain, persistent = (mean_attack(view, 2).typical_sd for view in views)
     found: Any = mixed_plans_attack(views, 2)
-    assert found.typical_sd <= plain < anchored / 10
+    assert found.typical_sd <= plain < persistent / 10
     error = np.sqrt(np.mean((found.estimate - SLOPES[2]) ** 2))
     assert 0.4 < error / found.typical_sd < 1.8  # twelve coordinates, alike and apart
 
 
 @pytest.mark.slow
 def test_another_graph_on_the_same_data_hides_less_than_either():
-    algorithm = hk.RssNb(10.0, anchor=0.9, distribution="gaussian")
+    algorithm = hk.RssNb(10.0, persistent=0.9, distribution="gaussian")
     views = [
         play(STRAIGHT, algorithm, network, rounds=200, seed=seed).view(threat="states")
         for seed, network in enumerate((RING, hk.Network([(0, 2), (2, 4), (4, 1), (1, 3), (3, 0)])))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import hocket as hk
+from hocket.engines.compiled.program import VECTOR, beside
 from hocket.engines.prepare import prepare
-from hocket.engines.program import VECTOR, beside
 from hocket.engines.side_by_side import stack_lanes
 from hocket.runs.job import Job
 from tests.laws.table import quadratics

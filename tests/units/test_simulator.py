@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -11,8 +12,9 @@ import numpy as np
 import pytest
 
 import hocket as hk
-from hocket.engines import measures, progress, recorder, simulator
-from hocket.engines.compiled import compilations
+from hocket.engines import progress, simulator
+from hocket.engines.compiled import measures
+from hocket.engines.compiled.player import compilations
 from hocket.engines.schedule import recorded_rounds
 from hocket.errors import BadInput
 from hocket.networks import neighbour_tables
@@ -104,9 +106,9 @@ def test_runs_longer_than_a_step_table_go_on(monkeypatch):
     """Step sizes are laid out table by table; an anchor also looks back at the last one of the table before."""
     monkeypatch.setattr(simulator, "LONG", 64)
     monkeypatch.setattr(simulator, "SHORT", 32)
-    cut = play(hk.RssNb(1.0, anchor=0.5), rounds=300)
+    cut = play(hk.RssNb(1.0, persistent=0.5), rounds=300)
     monkeypatch.undo()
-    np.testing.assert_array_equal(cut.x, play(hk.RssNb(1.0, anchor=0.5), rounds=300).x)
+    np.testing.assert_array_equal(cut.x, play(hk.RssNb(1.0, persistent=0.5), rounds=300).x)
 
 
 def test_a_stated_tolerance_ends_a_run():
@@ -132,13 +134,9 @@ def test_keeping_more_is_announced_and_refused_beforehand(keep, capfd, monkeypat
     size = {"path": "96 kB", "transcript": "448 kB"}[keep]
     said = " ".join(capfd.readouterr().err.split())
     assert f"keeping the {keep} of 999 rounds takes {size} of memory" in said
-    monkeypatch.setattr(recorder, "_free_memory", lambda: 1e5)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=1e5))
     with pytest.raises(BadInput, match=rf"{size} of memory twice over .* 100 kB are free; keep less"):
         play(hk.RssNb(1.0), keep=keep, rounds=999)
-
-
-def test_free_memory_is_known():
-    assert 1e6 < recorder._free_memory() < 1e15
 
 
 def test_a_bar_shows_how_a_long_run_is_going(capfd, monkeypatch):

@@ -14,13 +14,12 @@ import pytest
 
 import hocket as hk
 from hocket.errors import BadInput
-from hocket.report.page import Page
 from hocket.runs.run import Ending
 from hocket.runs.storage import read_arrays, write_arrays
 from tests.laws.table import quadratics
 from tests.units.engine_cases import RING, SIX, STEP, play
 
-ANCHORED = hk.RssNb(1.0, anchor=0.5)
+PERSISTENT = hk.RssNb(1.0, persistent=0.5)
 
 
 def check_same(first: Any, second: Any) -> None:
@@ -48,9 +47,9 @@ def check_same(first: Any, second: Any) -> None:
 
 
 RUNS = {
-    "metrics": lambda: play(ANCHORED),
+    "metrics": lambda: play(PERSISTENT),
     "path": lambda: play(hk.Dgd(), keep="path"),
-    "transcript": lambda: play(ANCHORED, keep="transcript"),
+    "transcript": lambda: play(PERSISTENT, keep="transcript"),
     "states that stay at home": lambda: play(hk.RssNb.certified(1.0, 0.1)),
     "words to each": lambda: play(hk.RssLb(1.0), keep="transcript"),
     "no words at all": lambda: play(hk.Centralised(), keep="transcript"),
@@ -94,16 +93,16 @@ def test_names_of_agents_are_kept(tmp_path):
 
 
 def test_a_loaded_transcript_still_shows_what_a_coalition_saw(tmp_path):
-    run = play(ANCHORED, keep="transcript")
+    run = play(PERSISTENT, keep="transcript")
     view = hk.Run.load(run.save(tmp_path)).view({2})
     np.testing.assert_array_equal(view.words[0][2, 3], run.view({2}).words[0][2, 3])
     assert view.objectives is None  # code is not stored
 
 
 def test_a_run_knows_its_step_and_algorithm():
-    run = play(ANCHORED)
+    run = play(PERSISTENT)
     assert run.step is STEP
-    assert run.algorithm is ANCHORED
+    assert run.algorithm is PERSISTENT
 
 
 def test_numbers_of_any_length_are_stored_exactly(tmp_path):
@@ -236,7 +235,7 @@ def test_a_run_that_converged_is_over_when_it_is_asked_for_again(tmp_path, toler
 
 
 def test_a_finished_run_asked_again_is_read_from_its_checkpoint(tmp_path):
-    first, again = (play(ANCHORED, checkpoint=tmp_path) for _ in range(2))
+    first, again = (play(PERSISTENT, checkpoint=tmp_path) for _ in range(2))
     check_same(first, again)
 
 
@@ -253,15 +252,8 @@ def test_a_damaged_checkpoint_is_named(tmp_path, content):
 
 
 def test_a_run_of_somebody_else_s_is_bounded_before_it_is_read(tmp_path):
-    play(ANCHORED, rounds=2).save(tmp_path)
+    play(PERSISTENT, rounds=2).save(tmp_path)
     with (tmp_path / "run.json").open("r+b") as sparse:
         sparse.truncate(10_000_001)
     with pytest.raises(BadInput, match=r"run\.json has 10,000,001 bytes, where 10,000,000 are the most"):
         hk.Run.load(tmp_path)
-
-
-def test_so_is_a_page(tmp_path):
-    with (tmp_path / "report.json").open("wb") as sparse:
-        sparse.truncate(100_000_001)
-    with pytest.raises(BadInput, match=r"report\.json has 100,000,001 bytes"):
-        Page.load(tmp_path / "report.html")

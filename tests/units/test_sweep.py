@@ -21,12 +21,12 @@ def sweep(algorithm: hk.Algorithm, **how: Any) -> hk.Sweep:
 
 @pytest.fixture(scope="module")
 def many() -> hk.Sweep:
-    return sweep(hk.RssNb(1.0, anchor=0.5), delta=[0, 1, 10], anchor=[0.25, 0.5])
+    return sweep(hk.RssNb(1.0, persistent=0.5), delta=[0, 1, 10], persistent=[0.25, 0.5])
 
 
 def test_axes_are_parameters_in_order_and_then_seeds(many):
-    assert many.axes == {"delta": (0, 1, 10), "anchor": (0.25, 0.5), "seed": (3, 8)}
-    assert list(many.axes) == ["delta", "anchor", "seed"]
+    assert many.axes == {"delta": (0, 1, 10), "persistent": (0.25, 0.5), "seed": (3, 8)}
+    assert list(many.axes) == ["delta", "persistent", "seed"]
     assert many.x.shape == many.time_average.shape == (3, 2, 2, 6, 2)
     assert many.gap.shape == many.disagreement.shape == many.finite.shape == (3, 2, 2)
     points = len(many.history["round"])
@@ -38,8 +38,8 @@ def test_axes_are_parameters_in_order_and_then_seeds(many):
 
 
 def test_every_run_is_the_single_run(many):
-    for at, delta, anchor, seed in [((1, 0, 1), 1, 0.25, 8), ((2, 1, 0), 10, 0.5, 3)]:
-        run = play(hk.RssNb(delta, anchor=anchor), rounds=30, seed=seed)
+    for at, delta, persistent, seed in [((1, 0, 1), 1, 0.25, 8), ((2, 1, 0), 10, 0.5, 3)]:
+        run = play(hk.RssNb(delta, persistent=persistent), rounds=30, seed=seed)
         np.testing.assert_allclose(many.x[at], run.x, rtol=0, atol=1e-13)  # 30 rounds, two orders of sums
         np.testing.assert_allclose(many.time_average[at], run.time_average, rtol=0, atol=1e-13)
         np.testing.assert_array_equal(many.history["round"], run.history["round"])
@@ -98,7 +98,7 @@ REFUSED = {
     "an unknown parameter": (
         lambda: sweep(hk.RssNb(1.0), sigma=[1]),
         BadAlgorithm,
-        "RssNb has no number called sigma to sweep over; it has anchor, delta, failure, own, sd$",
+        "RssNb has no number called sigma to sweep over; it has delta, failure, own, persistent, sd$",
     ),
     "a parameter of DGD": (lambda: sweep(hk.Dgd(), delta=[1]), BadAlgorithm, "it has none"),
     "something compiled in": (
@@ -114,7 +114,7 @@ REFUSED = {
     "no values": (lambda: sweep(hk.RssNb(1.0), delta=[]), BadInput, "give the values to sweep over"),
     "a negative level": (lambda: sweep(hk.RssNb(1.0), delta=[1, -1]), BadAlgorithm, "delta = -1"),
     "anchors from nothing": (
-        lambda: sweep(hk.RssNb(1.0), anchor=[0, 0.5]),
+        lambda: sweep(hk.RssNb(1.0), persistent=[0, 0.5]),
         BadInput,
         "changes the program itself",
     ),
@@ -145,9 +145,9 @@ def test_rows_go_into_frames_and_files(many, tmp_path):
     rows = many.rows()
     assert len(rows) == 12 * len(many.history["round"])
     last = rows[-1]
-    assert {name: last[name] for name in ("delta", "anchor", "seed", "round", "diverged")} == {
+    assert {name: last[name] for name in ("delta", "persistent", "seed", "round", "diverged")} == {
         "delta": 10,
-        "anchor": 0.5,
+        "persistent": 0.5,
         "seed": 8,
         "round": 30,
         "diverged": False,
@@ -156,7 +156,7 @@ def test_rows_go_into_frames_and_files(many, tmp_path):
     assert len(many.save(tmp_path / "sweep.csv").read_text().splitlines()) == len(rows) + 1
     assert many.frame().shape[0] == len(rows)
     assert repr(many).startswith("<Sweep of RssNb on ")
-    assert "3 deltas × 2 anchors × 2 seeds, 30 rounds, median gap" in repr(many)
+    assert "3 deltas × 2 persistents × 2 seeds, 30 rounds, median gap" in repr(many)
 
 
 def test_networks_and_steps_are_swept_over_each_with_its_own_steps():

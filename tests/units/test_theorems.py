@@ -110,7 +110,7 @@ BOUNDED = "noise stays within a bound"
     [
         hk.RssNb(0.0, noise=lambda i, j, k: 10.0**k if i < j else 0.0),
         hk.RssNb(1.0, distribution="gaussian"),
-        hk.RssNb(1.0, distribution="gaussian", anchor=0.5),
+        hk.RssNb(1.0, distribution="gaussian", persistent=0.5),
     ],
     ids=["own", "normal", "normal with an anchor"],
 )
@@ -130,7 +130,7 @@ def test_noise_of_ones_own_must_balance_where_agents_balance_it():
     "algorithm",
     [
         hk.Dgd(),
-        hk.RssNb(1.0, anchor=0.5),
+        hk.RssNb(1.0, persistent=0.5),
         hk.RssLb(1.0),
         hk.RssNb(0.0, distribution="gaussian"),
         hk.FunctionSharing(2, 1.0, distribution="gaussian"),

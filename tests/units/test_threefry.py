@@ -104,8 +104,8 @@ def test_uniform_draws_are_uniform_and_independent(dtype):
         # Drawn under one key, so that this holds once and for all.
         assert scipy.stats.kstest(draws, "uniform", args=(-1, 2)).pvalue > 1e-4
         # Mean, square and fourth power of a uniform draw, and their variances; four standard errors are allowed.
-        for power, expected, deviation in [(1, 0, 1 / 3), (2, 1 / 3, 4 / 45), (4, 1 / 5, 16 / 225)]:
-            assert np.mean(draws**power) == pytest.approx(expected, abs=4 * np.sqrt(deviation / count))
+        for power, expected, variance in [(1, 0, 1 / 3), (2, 1 / 3, 4 / 45), (4, 1 / 5, 16 / 225)]:
+            assert np.mean(draws**power) == pytest.approx(expected, abs=4 * np.sqrt(variance / count))
     for lag in (0, 1, 2):
         first, second = pair[0][: count - lag], pair[1][lag:]
         assert np.mean(first * second) == pytest.approx(0, abs=4 / 3 / np.sqrt(count))

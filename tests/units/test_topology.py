@@ -12,7 +12,7 @@ import hocket as hk
 from hocket.errors import BadInput, NoTheorem
 from hocket.networks.topologies import complete, cycle, path, star
 from hocket.privacy import exposure, guarantees, search_coalitions
-from hocket.privacy.topology.connectivity import vertex_connectivity
+from hocket.privacy.graph.connectivity import vertex_connectivity
 
 THOUSAND = [
     hk.Network.random_regular(4, 1000),

@@ -11,7 +11,8 @@ import hocket as hk
 from hocket.errors import BadInput
 from hocket.privacy import exposure, guarantees
 from hocket.privacy.attacks import total_attack
-from hocket.privacy.verdict.theorem import privacy_claim
+from hocket.privacy.audit import text
+from hocket.privacy.audit.theorem import Theorem, privacy_claim
 from hocket.problems.objective_class import ANY, ObjectiveClass
 from hocket.report.audit_page import audit_page
 from hocket.report.verdict_page import verdict_page
@@ -33,11 +34,10 @@ def test_it_is_claimed_whatever_is_summed(objectives):
     for course in ({}, {"local_steps": 10}, {"batches": True}, {"dim": 3}):
         found = privacy_claim("joint-average", objectives, **course)
         assert found == privacy_claim(JOINT, objectives, **course)
-        assert found.theorem == "Theorem T"
-        assert not found.supposing
-        assert "ChaCha20" in found.to_json()["rests_on"]
+        assert found.theorem is Theorem.SUMS
+        assert not found.assumed
         assert (
-            found.kept_over_runs() == found
+            found.over_runs() == found
         )  # masks are new in every run; noise functions would have to be the same
 
 
@@ -50,11 +50,11 @@ def test_an_audit_says_it_with_its_assumption_and_what_stays_open():
         "Under Joint average, any 1 colluder would learn only the sum over all others, and no contribution by itself "
         "(Theorem T)."
     )
-    first, told, rests = found.proved
+    first, told, rests = text.proved(found)
     assert first.startswith("Joint averaging: against any 1 colluder P1 and P2 hold (Theorem T)")
     assert "the sum over all honest agents is exposed in every round, exactly" in told.lower()
     assert "ChaCha20" in rests
-    assert not found.estimated
+    assert not text.estimated(found)
     assert not any("no theorem covers" in line for line in found.verdict)
     assert found.to_json()["claim"]["theorem"] == "Theorem T"
 
@@ -66,7 +66,7 @@ def test_whoever_is_cut_off_is_exposed():
     assert (
         found.answer == "Under Joint average, agents 0 and 2 would know the contribution of agent 1 exactly."
     )
-    assert "exposed are the contributions of agent 1 and the sum over {3, 4}" in " ".join(found.proved)
+    assert "exposed are the contributions of agent 1 and the sum over {3, 4}" in " ".join(text.proved(found))
     assert hk.audit(hk.Network.path(4), colluders=1, algorithm=JOINT, rounds=5).p2 is False
 
 
@@ -105,12 +105,12 @@ def test_the_sum_is_all_that_an_attack_finds():
     (best,) = judged.measured
     assert best.exact
     assert [one.name for one in judged.tried if one.found] == ["total"]
-    assert "nothing but totals" in str(next(one for one in judged.tried if one.name == "averaging"))
+    assert "nothing but secure sums" in str(next(one.why for one in judged.tried if one.name == "averaging"))
 
 
 def test_the_attack_is_on_totals_only():
     run = hk.solve(hk.paper_polynomials(), RING, hk.Dgd(), rounds=5, keep="transcript")
-    with pytest.raises(BadInput, match="this attack is on totals, and agents say words in Dgd"):
+    with pytest.raises(BadInput, match="this attack is on secure sums, and agents of Dgd"):
         total_attack(run.view({0}))
 
 

@@ -45,7 +45,7 @@ def gained(network: hk.Network, draws: np.ndarray, k: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    "algorithm", [hk.Dgd(), hk.RssNb(1.0), hk.RssNb(1.0, anchor=0.5)], ids=["dgd", "rss-nb", "anchored"]
+    "algorithm", [hk.Dgd(), hk.RssNb(1.0), hk.RssNb(1.0, persistent=0.5)], ids=["dgd", "rss-nb", "anchored"]
 )
 def test_a_loop_by_hand_gives_the_same_run(algorithm):
     run = kept(algorithm)
@@ -54,8 +54,8 @@ def test_a_loop_by_hand_gives_the_same_run(algorithm):
     def mix(x: np.ndarray, k: int) -> np.ndarray:
         if "paired" in noise:
             x = x + ALPHA[k] * gained(PHASES, noise["paired"][k - 1], k)
-        if "anchor" in noise:
-            x = x + ALPHA[k - 1] * gained(PHASES, noise["anchor"][0], k)
+        if "persistent" in noise:
+            x = x + ALPHA[k - 1] * gained(PHASES, noise["persistent"][0], k)
         return PHASES.B_at(k) @ x
 
     check_by_hand(run, mix)
@@ -110,12 +110,12 @@ def test_draws_keep_to_links_that_are_up_and_to_their_degree():
 
 def test_an_anchor_keeps_to_the_tightest_phase():
     """One constant per link for all phases: if it changed by a known ratio it could be told from the gradient."""
-    anchor = kept(hk.RssNb(1.0, anchor=0.5)).transcript.noise["anchor"]
-    assert anchor.shape == (1, 15, 2, 2)
+    persistent = kept(hk.RssNb(1.0, persistent=0.5)).transcript.noise["persistent"]
+    assert persistent.shape == (1, 15, 2, 2)
     chord = [link in CHORDS for link in map(tuple, PHASES.links.tolist())]
     share = 0.5 / STEP.max_ratio(ROUNDS) / 2
     limit = np.where(chord, share / 2, share / 3)  # all but chords are also up when everybody has three
-    assert (np.linalg.norm(anchor[0], axis=-1) <= limit[:, None]).all()
+    assert (np.linalg.norm(persistent[0], axis=-1) <= limit[:, None]).all()
 
 
 def test_phases_with_all_links_are_one_network_for_the_theorems():
@@ -144,7 +144,7 @@ def test_given_noise_is_asked_for_on_links_that_are_up_only():
 
 
 def test_a_run_on_phases_resumes_to_the_same_bits(tmp_path):
-    whole = play(hk.RssNb(1.0, anchor=0.5), network=PHASES)
-    play(hk.RssNb(1.0, anchor=0.5), network=PHASES, rounds=10, checkpoint=tmp_path)
-    resumed = play(hk.RssNb(1.0, anchor=0.5), network=PHASES, checkpoint=tmp_path)
+    whole = play(hk.RssNb(1.0, persistent=0.5), network=PHASES)
+    play(hk.RssNb(1.0, persistent=0.5), network=PHASES, rounds=10, checkpoint=tmp_path)
+    resumed = play(hk.RssNb(1.0, persistent=0.5), network=PHASES, checkpoint=tmp_path)
     np.testing.assert_array_equal(whole.x, resumed.x)

@@ -14,7 +14,7 @@ ROUNDS = 12
 
 @pytest.fixture(scope="module")
 def said() -> hk.Run:
-    return play(hk.RssNb(1.0, anchor=0.5), rounds=ROUNDS, keep="transcript")
+    return play(hk.RssNb(1.0, persistent=0.5), rounds=ROUNDS, keep="transcript")
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def test_links_of_members_are_seen_and_no_others(said, coalition):
     assert view.network is said.network
     assert view.rounds == ROUNDS
     assert view.words[0].keys() == directed(coalition, SIX)
-    assert view.noise.keys() == {"paired", "anchor"}
+    assert view.noise.keys() == {"paired", "persistent"}
     for kind in view.noise.values():
         assert kind.keys() == directed(coalition, SIX)
     assert view.states.keys() == coalition
@@ -48,7 +48,7 @@ def test_words_and_draws_are_those_of_the_run(said):
     for (sender, receiver), words in view.words[0].items():
         np.testing.assert_array_equal(words, said.transcript.words[0][:, sender])
         link, direction = links.index(sorted((sender, receiver))), int(sender > receiver)
-        for kind, rows in (("paired", ROUNDS), ("anchor", 1)):
+        for kind, rows in (("paired", ROUNDS), ("persistent", 1)):
             table = said.transcript.noise[kind]
             assert table.shape == (rows, len(links), 2, 2)
             np.testing.assert_array_equal(view.noise[kind][sender, receiver], table[:, link, direction])

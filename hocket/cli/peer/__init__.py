@@ -1,31 +1,34 @@
-"""`hocket peer`: a federation over real links, member by member."""
+"""`hocket peer`: a federation over real links, member by member.
+
+Each command is one step of one member: keys and cards, a plan, its audit and signature, the run, and what comes after.
+"""
 
 from cyclopts import App
 
-from hocket.cli.peer.again import again
+from hocket.cli.options import PARAMETER, add
 from hocket.cli.peer.cards import init, renew, replace
 from hocket.cli.peer.check import check
 from hocket.cli.peer.demo import demo
 from hocket.cli.peer.drop import drop
 from hocket.cli.peer.invite import accept, invite
-from hocket.cli.peer.plan import plan
+from hocket.cli.peer.plan import again, plan
 from hocket.cli.peer.run import run
 from hocket.cli.peer.service import service
 from hocket.cli.peer.sign import sign
-from hocket.cli.peer.status import status, stop
+from hocket.cli.peer.status import status, stop, watch
 from hocket.cli.peer.verify import disclose, verify
-from hocket.cli.peer.watch import watch
 
 peer = App(
     name="peer",
     help="Solve or learn together over real links: direct, encrypted, without a server.",
     help_epilogue="Example: hocket peer init --name clinic-a --address clinic-a.example:7000",
+    default_parameter=PARAMETER,
 )
 for command, example in (
     (init, "init --name clinic-a --address clinic-a.example:7000"),
     (
         plan,
-        "plan cards/*.toml --topology harary:k=3 --colluders 2 --algorithm rss-nb --delta 0.1 --anchor 0.5 "
+        "plan cards/*.toml --topology harary:k=3 --colluders 2 --algorithm rss-nb --noise-bound 0.1 --persistent 0.5 "
         "--task mine.py:task -o plan.toml",
     ),
     (again, "again plan.toml clinic-e.toml -o plan-2.toml"),
@@ -45,4 +48,4 @@ for command, example in (
     (replace, "replace plan.toml clinic-a-renewed.toml -o plan-2.toml"),
     (demo, "demo"),
 ):
-    peer.command(command, help_epilogue=f"Example: hocket peer {example}")
+    add(peer, command, f"peer {example}")

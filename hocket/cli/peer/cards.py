@@ -8,26 +8,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
-from hocket.cli.peer.common import (
-    HomeOption,
-    members_in_words,
-    new_passphrase,
-    open_identity,
-    refuse_existing,
-)
+from hocket.cli.options import AcceptKey, HomeFolder, OutFile, refuse_existing
+from hocket.cli.peer.common import members_in_words, new_passphrase, open_identity
 from hocket.cli.peer.sign import SignOptions, sign_as
 from hocket.errors import BadConfig, HocketError
-from hocket.federation.home import Home
+from hocket.federation.state.home import Home
 from hocket.machine import replace_text
 
 if TYPE_CHECKING:
-    from hocket.federation.cards import Card
-    from hocket.federation.plan import FederationPlan
+    from hocket.federation.plan.cards import Card
+    from hocket.federation.plan.plan import FederationPlan
     from hocket.links.identity import Identity
 
 
@@ -36,32 +31,26 @@ if TYPE_CHECKING:
 class KeyOptions:
     """What goes into a member's new keys and card."""
 
-    address: Annotated[
-        str | None,
-        Parameter(help="host:port at which the others can dial it; leave it away behind a router."),
-    ] = None
-    relay: Annotated[
-        tuple[str, ...],
-        Parameter(
-            help="host:port of a relay at which others find a member that nobody can dial; may be given several times."
-        ),
-    ] = ()
-    days: Annotated[int, Parameter(help="How long the new certificate is valid.")] = 365
-    passphrase: Annotated[bool, Parameter(negative=(), help="Also protect the key by a passphrase.")] = False
+    address: str | None = None
+    """host:port at which the others can dial it; leave it away behind a router."""
+    relay: tuple[str, ...] = ()
+    """host:port of a relay at which others find a member that nobody can dial; may be given several times."""
+    days: int = 365
+    """How long the new TLS certificate is valid."""
+    passphrase: bool = False
+    """Also protect the key by a passphrase."""
 
 
 USUAL = KeyOptions()
 """Nothing is asked for."""
-NewPlan = Annotated[Path, Parameter(name=["--out", "-o"], help="File for the new plan.")]
-
-
+RENEWED = Path("plan-renewed.toml")
 CARD = "card.toml"
 """In the folder of an identity: its card, so that a renewed one says where the member is found."""
 
 
 def make_card(name: str, asked: KeyOptions, *, card: Path, folder: Path, advice: Sequence[str]) -> Answer:
     """New keys into the folder, and the card into its file."""
-    from hocket.federation.cards import Card, check_address
+    from hocket.federation.plan.cards import Card, check_address
     from hocket.links.identity import Identity, check_no_identity
 
     check_no_identity(folder)
@@ -72,7 +61,7 @@ def make_card(name: str, asked: KeyOptions, *, card: Path, folder: Path, advice:
     mine = Card.of(identity, asked.address, asked.relay)
     identity.save(folder, new_passphrase() if asked.passphrase else None)
     _write_card(mine, card, folder)
-    return _told(mine, card, folder, advice)
+    return _answer(mine, card, folder, advice)
 
 
 def _write_card(made: Card, path: Path, folder: Path) -> None:
@@ -82,7 +71,7 @@ def _write_card(made: Card, path: Path, folder: Path) -> None:
     path.write_text(made.text(), encoding="utf-8")
 
 
-def _told(made: Card, card: Path, folder: Path, advice: Sequence[str]) -> Answer:
+def _answer(made: Card, card: Path, folder: Path, advice: Sequence[str]) -> Answer:
     data = {
         "name": made.name,
         "address": made.address,
@@ -91,20 +80,20 @@ def _told(made: Card, card: Path, folder: Path, advice: Sequence[str]) -> Answer
         "card": str(card),
         "identity": str(folder),
     }
-    heard = f"Fingerprint, to read to the others: {made.fingerprint}"
-    return Answer(data, [made.text().rstrip(), "", *advice, heard])
+    fingerprint = f"Fingerprint, to read to the others: {made.fingerprint}"
+    return Answer(data, [made.text().rstrip(), "", *advice, fingerprint])
 
 
 def init(
-    *,
-    name: Annotated[str, Parameter(help="This member's name: small letters, digits and hyphens.")],
-    asked: KeyOptions = USUAL,
-    card: Annotated[Path | None, Parameter(help="File for the card; by default NAME.toml.")] = None,
-    home: HomeOption = None,
+    *, name: str, asked: KeyOptions = USUAL, card: Path | None = None, home: HomeFolder = None
 ) -> Answer:
     """Make this member's keys, which stay here, and its card, which is public: give it to the others.
 
     Read the fingerprint to them by voice: a card that was swapped on its way has another one.
+
+    Args:
+        name: This member's name: small letters, digits and hyphens.
+        card: File for the card; by default NAME.toml.
     """
     place = Home.at(home)
     path, folder = card or Path(f"{name}.toml"), place.identity
@@ -118,25 +107,27 @@ def init(
 
 
 def renew(
-    plan: Annotated[
-        Path | None,
-        Parameter(help="The plan that is being run: the new card is put into it, for the others to sign."),
-    ] = None,
+    plan: Path | None = None,
     /,
     *,
     asked: KeyOptions = USUAL,
-    card: Annotated[Path | None, Parameter(help="File for the card; by default NAME-renewed.toml.")] = None,
-    out: NewPlan = Path("plan-renewed.toml"),
-    home: HomeOption = None,
+    card: Path | None = None,
+    out: OutFile = RENEWED,
+    home: HomeFolder = None,
 ) -> Answer:
-    """Make a new key and certificate under the same name, before the old certificate expires or once it was stolen.
+    """Make a new key and TLS certificate under the same name, before the old one expires or once it was stolen.
 
     The card keeps its address and relays, unless others are given, and the old key signs the new one, so that the other
     members need not compare fingerprints again. The old key is moved aside, to identity.old-1: as long as a plan names
     it, that plan is run with it. With a plan this member signs it anew; each other member confirms by `sign`.
+
+    Args:
+        plan: The plan that is being run: the new card is put into it, for the others to sign.
+        card: File for the card; by default NAME-renewed.toml.
+        out: File for the new plan.
     """
-    from hocket.federation.cards import Card, check_address
-    from hocket.federation.plan_file import read_plan, write_plan
+    from hocket.federation.plan.cards import Card, check_address
+    from hocket.federation.plan.plan_file import read_plan, write_plan
     from hocket.links.identity import Identity, is_under_passphrase
 
     place = Home.at(home)
@@ -171,22 +162,22 @@ def renew(
         f"Card: {path}, found at {made.found_at}",
         f"Old keys: {aside} (plans that name them are run with them; destroy them once none does)",
     ]
-    answer = _told(made, path, folder, advice)
+    answer = _answer(made, path, folder, advice)
     if before is None or newer is None:
         return Answer(
             answer.data | {"old_identity": str(aside)},
             [*answer.words, f"For a plan that is being run: hocket peer replace PLAN {path}"],
         )
     signed = _signed_anew(before, newer, out, new, place)
-    told = answer.data | {"old_identity": str(aside), "plan": str(out), "plan_fingerprint": newer.fingerprint}
-    return Answer(told, [*answer.words, *signed])
+    data = answer.data | {"old_identity": str(aside), "plan": str(out), "plan_fingerprint": newer.fingerprint}
+    return Answer(data, [*answer.words, *signed])
 
 
 def _found_at(
     old: Identity, asked: KeyOptions, plan: FederationPlan | None, folder: Path
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Where a renewed member is found: where it says, or else as before."""
-    from hocket.federation.cards import read_card
+    """Where a renewed member is found: at a new place that is given, or else as before."""
+    from hocket.federation.plan.cards import read_card
 
     if asked.address is not None or asked.relay:
         return asked.address, asked.relay
@@ -206,11 +197,12 @@ def _signed_anew(
     before: FederationPlan, newer: FederationPlan, file: Path, new: Identity, home: Home
 ) -> list[str]:
     """Sign a plan whose run this member has agreed to before, as nothing but cards differs; what is to be done then."""
-    from hocket.federation.expiry import expiring
-    from hocket.federation.run_folder import RunFolder
+    from hocket.federation.monitoring.expiry import expiring
+    from hocket.federation.state.run_folder import RunFolder
 
     folder = RunFolder(home.run(newer.run_hash))
-    late = [one.name for one in expiring(newer, within=timedelta(0), without=folder.dropped)]
+    left = home.accounts.left(newer.run_hash.hex())
+    late = [one.name for one in expiring(newer, within=timedelta(0), without=left)]
     to_run = "stops its run, and runs it instead of the old plan; until then runs go on with the old key"
     if late:
         return [
@@ -230,24 +222,20 @@ def _signed_anew(
     ]
 
 
-def replace(
-    plan: Annotated[Path, Parameter(help="The plan that is being run.")],
-    /,
-    *cards: Annotated[Path, Parameter(help="Renewed cards of its members.")],
-    accept_key: Annotated[
-        tuple[str, ...],
-        Parameter(help="NAME of a member whose old key is lost and has not signed the new one, as for sign."),
-    ] = (),
-    out: NewPlan = Path("plan-renewed.toml"),
-) -> Answer:
+def replace(plan: Path, /, *cards: Path, accept_key: AcceptKey = (), out: OutFile = RENEWED) -> Answer:
     """Put renewed cards into a plan. Everybody signs it again, stops, and runs it: the run goes on where it was.
 
-    It says what changed, and refuses a key that the member's old key has not signed. Nothing else can be changed in the
-    middle of a run.
+    It shows what changed, and refuses a key that the member's old key has not signed. Nothing else can be changed in
+    the middle of a run.
+
+    Args:
+        plan: The plan that is being run.
+        cards: Renewed cards of its members.
+        out: File for the new plan.
     """
-    from hocket.federation.cards import read_card
-    from hocket.federation.known_keys import changes_between
-    from hocket.federation.plan_file import read_plan, write_plan
+    from hocket.federation.plan.cards import read_card
+    from hocket.federation.plan.plan_file import read_plan, write_plan
+    from hocket.federation.state.known_keys import changes_between
     from hocket.links.identity import check_certificate
 
     refuse_existing(out, "plan")

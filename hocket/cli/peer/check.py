@@ -4,48 +4,41 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING
 
 from hocket.cli.answer import Answer, aside
+from hocket.cli.options import SignedPlan
 from hocket.cli.peer.common import (
     USUAL,
     MemberOptions,
+    WaitingNotes,
     check_kept,
+    data_in_words,
     member_of,
     objectives_in_words,
     read_elsewhere_in_words,
 )
-from hocket.cli.peer.complaints import Complaints
 from hocket.errors import JournalError
 
 if TYPE_CHECKING:
-    from hocket.federation.member import Member
-    from hocket.federation.reachability import Reached
+    from hocket.federation.monitoring.reachability import Reached
+    from hocket.federation.runtime.member import Member
 
 
-def check(
-    plan: Annotated[Path, Parameter(help="The plan that everybody has signed.")],
-    /,
-    *,
-    asked: MemberOptions = USUAL,
-    wait: Annotated[
-        float, Parameter(help="Seconds to wait for neighbours, who run or check as well.")
-    ] = 30.0,
-) -> Answer:
+def check(plan: SignedPlan, /, *, asked: MemberOptions = USUAL, wait: float = 30.0) -> Answer:
     """Check the plan, this member's card in it, the task, its data, and every link, without beginning the run.
 
     What run would refuse, check refuses: other data or links than noise is kept for, or more runs than were signed for.
 
     Have the others run or check at the same time: a neighbour that is not there cannot be reached. The exit code is 0
     only where everybody was.
+
+    Args:
+        wait: Seconds to wait for neighbours, who run or check as well.
     """
     aside().print(f"Reading {plan}")  # before libraries are loaded, which may take long
-    from hocket.federation.reachability import reach_neighbours
-    from hocket.federation.signed_rows import check_signed_rows
-    from hocket.federation.task import is_repeatable
+    from hocket.federation.monitoring.reachability import reach_neighbours
+    from hocket.federation.state.signed_rows import check_signed_rows
     from hocket.report.tables import Table
 
     member = member_of(plan, asked)
@@ -53,9 +46,9 @@ def check(
     check_signed_rows(member.home, member.task, member.folder.path)
     history = _history(member)
     unseen = check_kept(member.plan, member.name, member.home, member.data, history)
-    repeatable = member.plan.study is not None or is_repeatable(member.task, member.start())
+    repeatable = member.workload.is_repeatable()
     aside().print(f"Waiting up to {wait:g} s for {', '.join(member.plan.neighbours(member.name))}")
-    reached = asyncio.run(reach_neighbours(member, wait, waits=Complaints(aside().print).look))
+    reached = asyncio.run(reach_neighbours(member, wait, waits=WaitingNotes(aside().print).look))
     missing = [name for name, one in reached.items() if not one.connected]
     found = {
         "member": member.name,
@@ -78,7 +71,7 @@ def check(
         *read_elsewhere_in_words(member.plan),
         objectives_in_words(member.plan),
         *unseen,
-        *_data_in_words(member),
+        *data_in_words(member.plan, member.task, member.data, member.home, earlier=True),
         *history,
         Table(("neighbour", "link", "version", "fingerprint"), rows, caption="Links"),
         _ready(missing, len(reached)),
@@ -89,29 +82,16 @@ def check(
 def _ready(missing: Sequence[str], neighbours: int) -> str:
     if not missing:
         return "Ready."
-    reached = (
-        "nobody" if len(missing) == neighbours else f"{neighbours - len(missing)} of {neighbours} neighbours"
-    )
+    reached = f"{neighbours - len(missing)} of {neighbours} neighbours"
     return (
-        f"Not ready: {reached} reached. Missing: {', '.join(missing)}. Have them check or run at the same time, and "
-        "check again."
+        f"Not ready: {'nobody' if len(missing) == neighbours else reached} reached. Missing: {', '.join(missing)}. "
+        "Have them check or run at the same time, and check again."
     )
-
-
-def _data_in_words(member: Member) -> list[str]:
-    from hocket.federation.data_digest import unchecked
-    from hocket.federation.study_task import StudyTask
-
-    if isinstance(member.task, StudyTask):
-        return member.task.check_releases(member.home.folder, member.plan.run_hash.hex())
-    return unchecked(member.data) or [
-        f"The data are those of earlier runs on {member.plan.task.dataset}, if any."
-    ]
 
 
 def _fits(member: Member, repeatable: bool) -> str:
     if member.plan.study is not None:
-        from hocket.federation.study_task import StudyTask
+        from hocket.federation.workloads.study import StudyTask
 
         assert isinstance(member.task, StudyTask)
         check, _ = member.task.checked
@@ -124,14 +104,14 @@ def _fits(member: Member, repeatable: bool) -> str:
 
 
 def _history(member: Member) -> tuple[str, ...]:
-    """What runs on these data told before, in words; refuses a run that was not signed for, or that is begun twice."""
-    from hocket.federation.consent import check_consent
-    from hocket.federation.ledger import BEGUN, Ledger
+    """What runs on these data showed before; refuses a run that was not signed for, or that is begun twice."""
+    from hocket.federation.state.accounts import BEGUN
+    from hocket.federation.state.consent import check_consent
 
     plan = member.plan
-    before = Ledger(member.home.ledger(plan.task.dataset)).runs
+    before = member.home.accounts.runs(plan.task.dataset)
     if not any(one.plan == plan.run_hash.hex() for one in before):
-        found = check_consent(plan, member.home, member.folder, before, data=member.data, rows=member.rows)
+        found = check_consent(plan, member.home, member.folder, data=member.data, rows=member.rows)
         return () if found is None else found.history
     if not member.folder.journal.exists():
         raise JournalError(BEGUN)

@@ -6,35 +6,37 @@ Heavy modules are imported where they are used, so that `hocket --help` is quick
 from __future__ import annotations
 
 import getpass
+import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from cyclopts import Parameter
 
 from hocket.cli.answer import aside
-from hocket.cli.table_options import AS_IT_IS, TableOptions
+from hocket.cli.options import AS_IT_IS, Data, HomeFolder, OwnAlgorithm, TableOptions, Task
 from hocket.errors import BadConfig, BadIdentity
-from hocket.federation.home import Home
+from hocket.federation.state.home import Home
 
 if TYPE_CHECKING:
-    from hocket.federation.earlier_runs import EarlierRun
-    from hocket.federation.member import Member
-    from hocket.federation.plan import FederationPlan
-    from hocket.federation.plan_verdict import PlanVerdict
-    from hocket.federation.run_folder import RunFolder
-    from hocket.federation.task import Task
+    from hocket.federation.audit.study_audit import PlanVerdict
+    from hocket.federation.membership.session import Session
+    from hocket.federation.monitoring.reachability import Reaching
+    from hocket.federation.plan.plan import FederationPlan
+    from hocket.federation.runtime.member import Member
+    from hocket.federation.state.earlier_runs import EarlierRun
+    from hocket.federation.state.run_folder import RunFolder
+    from hocket.federation.workloads.task import Task as PlannedTask
     from hocket.links.identity import Identity
 
 SOON = 2.0
-"""Seconds of waiting that nobody need be told of."""
+"""Seconds of waiting that need no note."""
 VARIABLE = "HOCKET_PASSPHRASE"
-HomeOption = Annotated[
-    Path | None,
-    Parameter(help="This member's folder; by default $HOCKET_HOME or ~/.hocket.", show_default=False),
-]
+EVERY = 15.0
+"""Seconds after which a member writes again for whom it waits."""
 
 
 def open_identity(folder: Path) -> Identity:
@@ -51,7 +53,7 @@ def open_identity(folder: Path) -> Identity:
 
 def _credential() -> str:
     """The passphrase that a service manager hands over to this process alone; empty if there is none."""
-    from hocket.federation.service_unit import CREDENTIAL
+    from hocket.federation.monitoring.service_unit import CREDENTIAL
 
     folder = os.environ.get("CREDENTIALS_DIRECTORY")
     path = None if folder is None else Path(folder) / CREDENTIAL
@@ -69,40 +71,27 @@ def new_passphrase() -> str:
     return first
 
 
-TaskOption = Annotated[
-    str | None, Parameter(help="FILE.py:NAME, a task or a function without arguments that makes one.")
-]
-DataOption = Annotated[Path | None, Parameter(help="In a study: this member's table, CSV or Parquet.")]
-
-
-OwnOption = Annotated[
-    str | None,
-    Parameter(help="FILE.py:CLASS, your copy of the algorithm, where a plan runs one that is not hocket's."),
-]
-
-
 @Parameter(name="*")
 @dataclass(frozen=True)
 class MemberOptions(TableOptions):
     """Who takes part, what it brings, and where it listens."""
 
-    task: TaskOption = None
-    data: DataOption = None
-    algorithm: OwnOption = None
-    listen: Annotated[
-        str | None, Parameter(help="host:port to listen at, if that is not the card's address.")
-    ] = None
-    home: HomeOption = None
+    task: Task = None
+    data: Data = None
+    algorithm: OwnAlgorithm = None
+    listen: str | None = None
+    """host:port to listen at, if that is not the card's address."""
+    home: HomeFolder = None
 
 
 USUAL = MemberOptions()
-"""Nothing is said: a plan asks for a task or a table."""
+"""Nothing is given: a plan asks for a task or a table."""
 
 
 def member_of(plan: Path, asked: MemberOptions, **options: Any) -> Member:
     """The member whose home this is, ready to take part."""
-    from hocket.federation.member import Member
-    from hocket.federation.plan_file import read_plan
+    from hocket.federation.plan.plan_file import read_plan
+    from hocket.federation.runtime.member import Member
 
     place = Home.at(asked.home)
     agreed = read_plan(plan, place.own_code.naming(asked.algorithm))
@@ -113,15 +102,15 @@ def member_of(plan: Path, asked: MemberOptions, **options: Any) -> Member:
 
 def own_task(
     plan: FederationPlan, name: str, task: str | None, data: Path | None, reading: TableOptions = AS_IT_IS
-) -> Task:
+) -> PlannedTask:
     """What a member brings to a plan: in a study its table, else its task."""
     check_brought(plan, task, data, reading)
     if task is not None:
         return load_task(task)
     assert data is not None
-    from hocket.federation.study_audit import study_of
-    from hocket.federation.study_task import StudyTask
-    from hocket.studies.promise import Among
+    from hocket.federation.audit.study_audit import study_of
+    from hocket.federation.workloads.study import StudyTask
+    from hocket.studies.disclosure.promise import Among
 
     among = Among(len(plan.names), plan.audit.colluders, tuple(plan.names))
     made = StudyTask(study_of(plan), reading.read(data), name, among)
@@ -131,7 +120,7 @@ def own_task(
 
 def brings(plan: FederationPlan) -> str:
     """The option with which a member brings its part of a plan."""
-    return "--task FILE.py:NAME" if plan.study is None else "--data TABLE"
+    return plan.kind.brings
 
 
 def still_to_do(plan: FederationPlan, file: Path, *, begun: bool = False) -> str:
@@ -147,8 +136,8 @@ def check_brought(
     plan: FederationPlan, task: str | None, data: Path | None, reading: TableOptions = AS_IT_IS
 ) -> None:
     """Refuse what does not belong to a plan: a study has tables, everything else tasks."""
-    if plan.study is None and (words := [*reading.words()]):
-        raise BadConfig(f"{words[0]} says how a table is read, and this plan follows a task; leave it away")
+    if plan.study is None and (given := [*reading.flags()]):
+        raise BadConfig(f"{given[0]} is for reading a table, and this plan follows a task; leave it away")
     if plan.study is None and (task is None or data is not None):
         raise BadConfig("this plan follows gradients of a task: give --task FILE.py:NAME, and no --data")
     if plan.study is not None and (data is None or task is not None):
@@ -159,18 +148,18 @@ def folder_of(
     plan: Path, home: Path | None, *, algorithm: str | None = None
 ) -> tuple[FederationPlan, RunFolder]:
     """A plan, and where this member runs it."""
-    from hocket.federation.plan_file import read_plan
-    from hocket.federation.run_folder import RunFolder
+    from hocket.federation.plan.plan_file import read_plan
+    from hocket.federation.state.run_folder import RunFolder
 
     place = Home.at(home)
     agreed = read_plan(plan, place.own_code.naming(algorithm))
     return agreed, RunFolder(place.run(agreed.run_hash))
 
 
-def load_task(named: str) -> Task:
+def load_task(named: str) -> PlannedTask:
     """The task that FILE.py:NAME names."""
     from hocket.config.files import blaming, load_name
-    from hocket.federation.task import Task
+    from hocket.federation.workloads.task import Task
 
     file, _, name = named.rpartition(":")
     if not file:
@@ -190,12 +179,6 @@ def load_task(named: str) -> Task:
     return made
 
 
-def refuse_existing(path: Path, what: str, option: str = "--out") -> None:
-    """Nothing that is there is written over; nor does a link lead elsewhere, be it to nothing yet."""
-    if os.path.lexists(path):
-        raise BadConfig(f"{path} exists; name another file for the {what} with {option}")
-
-
 def members_in_words(plan: FederationPlan) -> Iterator[str]:
     """Every member's agent number, name, fingerprint and address, and whether it has signed."""
     # Not as a table: a fingerprint that is cut short could not be compared.
@@ -205,19 +188,21 @@ def members_in_words(plan: FederationPlan) -> Iterator[str]:
         yield f"{agent:>2} {card.name:<{width}}  {card.fingerprint}  {card.found_at}, {signed}"
     if after := plan.run.drop_after:
         yield (
-            f"Whoever is silent for {after} is dropped without operators, if all others agree, are more than half of "
-            "all, hang together, and are still hidden as the plan and their policies ask for."
+            f"A member that is silent for {after} is dropped without operators, if all others agree, are more than "
+            "half of all, stay connected, and are still protected as the plan and their policies ask."
         )
 
 
 def objectives_in_words(plan: FederationPlan) -> str:
-    """What whoever signs the plan says of its own objective."""
+    """What each signer of the plan declares of its own objective."""
     if plan.study is not None:
-        return "Nothing leaves a member but its part of each sum, masked."
+        return "Nothing leaves a member but its part of each secure sum, masked."
     if plan.objectives.kind == "any":
-        return "Objectives: any; the plan says nothing of their form, and no theorem on privacy rests on it."
+        return (
+            "Objectives: any; the plan declares nothing of their form, and no theorem on privacy rests on it."
+        )
     return (
-        f"Objectives: {plan.objectives.words}; whoever signs says that its own is one, with all its records in every "
+        f"Objectives: {plan.objectives.words}; each signer declares that its own is one, with all its records in every "
         "step."
     )
 
@@ -226,8 +211,8 @@ def read_elsewhere_in_words(plan: FederationPlan) -> list[str]:
     """What a study reads from columns of this member's that have other names."""
     if plan.study is None:
         return []
-    from hocket.federation.study_audit import study_of
-    from hocket.studies.study_in_words import read_elsewhere
+    from hocket.federation.audit.study_audit import study_of
+    from hocket.studies.spec.study_in_words import read_elsewhere
 
     return read_elsewhere(study_of(plan))
 
@@ -237,10 +222,42 @@ def waiting_in_words(why: Mapping[str, str], seconds: float) -> list[str]:
     return [f"Waiting for {name} for {seconds:.0f} s: {reason}" for name, reason in why.items()]
 
 
+@dataclass
+class WaitingNotes:
+    """Writes for whom a member waits, and why: soon, and then from time to time."""
+
+    write: Callable[[str], None]
+    clock: Callable[[], float] = time.monotonic
+    _next: float = -math.inf
+
+    def look(self, session: Session | Reaching) -> None:
+        """Write it if it is time."""
+        why, now = session.waiting_for(), self.clock()
+        if why and now >= self._next:
+            # From when it was due, not from when somebody looked: else it would come ever later.
+            self._next = EVERY + (self._next if now < self._next + EVERY else now)
+            for line in waiting_in_words(why, session.waiting_seconds):
+                self.write(line)
+
+
+def data_in_words(
+    plan: FederationPlan, brought: PlannedTask, digest: str, home: Home, *, earlier: bool = False
+) -> list[str]:
+    """What is known of the data that a member brings: what a study's rows have served, or what no digest can tell."""
+    from hocket.federation.plan.policy import read_policy
+    from hocket.federation.state.digests import unchecked
+    from hocket.federation.workloads.study import StudyTask
+
+    if isinstance(brought, StudyTask):
+        return brought.check_releases(home.accounts, read_policy(home), plan.run_hash.hex())
+    same = [f"The data are those of earlier runs on {plan.task.dataset}, if any."]
+    return unchecked(digest) or same * earlier
+
+
 def audited(plan: FederationPlan, *, earlier: Sequence[EarlierRun] = ()) -> PlanVerdict:
     """The plan's audit, with a sign of life on standard error while it goes on."""
-    from hocket.federation.plan_audit import MOST_SECONDS, audit_seconds
-    from hocket.federation.plan_verdict import judge_plan
+    from hocket.federation.audit.plan_audit import MOST_SECONDS, audit_seconds
+    from hocket.federation.audit.study_audit import judge_plan
 
     if plan.study is not None:
         return judge_plan(plan, earlier=earlier)
@@ -256,13 +273,12 @@ def audited(plan: FederationPlan, *, earlier: Sequence[EarlierRun] = ()) -> Plan
 
 def check_kept(plan: FederationPlan, name: str, home: Home, digest: str, history: Sequence[str]) -> list[str]:
     """Refuse what `run` would because of what is kept for the data; what could not be looked at, in words."""
-    from hocket.federation.data_digest import check_same_data
-    from hocket.federation.ledger import Ledger
-    from hocket.federation.noise_keys import check_kept_noise
+    from hocket.federation.runtime.noise_keys import check_kept_noise
+    from hocket.federation.state.digests import check_same_data
     from hocket.links.lasting_noise import OtherLinks
 
     dataset = plan.task.dataset
-    check_same_data(dataset, digest, [one.data for one in Ledger(home.ledger(dataset)).runs])
+    check_same_data(dataset, digest, [one.data for one in home.accounts.runs(dataset)])
     try:
         seen = check_kept_noise(plan, name, home, digest)
     except OtherLinks as error:

@@ -1,4 +1,4 @@
-"""Asking before something is signed: on a terminal, or by options that say so beforehand."""
+"""Asking before something is signed: on a terminal, or by options that agree beforehand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def obtain(
 ) -> None:
     """Return if this member consents, and raise if not. Unless `yes` was given the terms are shown first.
 
-    `problems` are what the plan's own audit refuses: they want a word of their own.
+    `problems` are what the plan's own audit refuses: to accept them, a word of its own is typed.
     """
     typed_out = bool(problems) and not accept_unsafe
     if yes and typed_out:
@@ -34,11 +34,11 @@ def obtain(
         else f"Sign as {name}? [y/N] "
     )
     if _typed(question) not in ((ACCEPTED,) if typed_out else ("y", "yes")):
-        raise BadPlan(f"not signed: {name} did not say so; {plan} is as it was")
+        raise BadPlan(f"not signed: {name} did not agree; {plan} is as it was")
 
 
 def agree(question: str, terms: Iterable[str], *, yes: bool) -> None:
-    """Return if whoever sits here says yes, having been shown the terms."""
+    """Return if the terms, which are shown, are answered by yes."""
     if yes:
         return
     _show(terms, "nothing was done; add --yes")

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any
 
 from hocket.cli.answer import Answer
-from hocket.cli.peer.common import HomeOption, folder_of, open_identity
+from hocket.cli.options import HomeFolder
+from hocket.cli.peer.common import folder_of, open_identity
 from hocket.errors import UnsafePlan
-from hocket.federation.home import Home
+from hocket.federation.state.home import Home
 
 
-def drop(
-    plan: Annotated[Path, Parameter(help="The plan that is run.")],
-    /,
-    *names: Annotated[str, Parameter(help="The members that are to be dropped.")],
-    accept_unsafe: Annotated[
-        bool, Parameter(negative=(), help="Go on even if what remains hides less than was agreed.")
-    ] = False,
-    home: HomeOption = None,
-) -> Answer:
+def drop(plan: Path, /, *names: str, accept_unsafe: bool = False, home: HomeFolder = None) -> Answer:
     """Vote to go on without members that will not come back; every survivor's operator must vote.
 
-    What remains is audited with the leavers counted as colluders beside those the plan expects. If that is not safe,
+    The survivors are audited with the leavers counted as colluders beside those the plan expects. If that is not safe,
     nothing is voted unless you accept it; and a run that others' votes would make unsafe stops and asks for the same.
+
+    Args:
+        plan: The plan that is run.
+        names: The members that are to be dropped.
+        accept_unsafe: Go on even if the survivors are less protected than was agreed.
     """
-    from hocket.federation.earlier_runs import earlier_runs
-    from hocket.federation.policy import read_policy
-    from hocket.federation.remainder import judge_survivors
-    from hocket.federation.votes import check_leaver
+    from hocket.federation.audit.survivors import judge_survivors
+    from hocket.federation.membership.votes import check_leaver
+    from hocket.federation.plan.policy import read_policy
+    from hocket.federation.state.earlier_runs import earlier_runs
 
     if not names:
         raise UnsafePlan("nobody was named; write hocket peer drop PLAN NAME")

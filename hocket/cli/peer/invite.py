@@ -10,44 +10,45 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
+from hocket.cli.options import HomeFolder, OutFile, refuse_existing
 from hocket.cli.peer.cards import USUAL, KeyOptions, make_card
-from hocket.cli.peer.common import HomeOption, open_identity, refuse_existing, still_to_do
+from hocket.cli.peer.common import open_identity, still_to_do
 from hocket.cli.peer.sign import ASK, SignOptions, sign_as
 from hocket.errors import BadConfig
-from hocket.federation.home import Home
+from hocket.federation.state.home import Home
 from hocket.links.text import quoted_lines
 from hocket.machine import replace_text
 
 if TYPE_CHECKING:
-    from hocket.federation.cards import Card
-    from hocket.federation.invitation import Invitation
-    from hocket.federation.plan import FederationPlan
+    from hocket.federation.plan.cards import Card
+    from hocket.federation.plan.invitation import Invitation
+    from hocket.federation.plan.plan import FederationPlan
     from hocket.links.identity import Identity
 
-CardFile = Annotated[
-    Path | None, Parameter(help="This member's own card; by default NAME.toml.", show_default=False)
-]
+CardFile = Annotated[Path | None, Parameter(help="This member's own card; by default NAME.toml.")]
 
 
 def invite(
-    plan: Annotated[
-        Path | None, Parameter(help="The plan to be signed; without one, cards are asked for.")
-    ] = None,
+    plan: Path | None = None,
     /,
     *,
     card: CardFile = None,
-    note: Annotated[str, Parameter(help="A few words to whoever opens it.")] = "",
-    out: Annotated[Path, Parameter(name=["--out", "-o"], help="File for the invitation.")] = Path(
-        "invitation.toml"
-    ),
-    home: HomeOption = None,
+    note: str = "",
+    out: OutFile = Path("invitation.toml"),
+    home: HomeFolder = None,
 ) -> Answer:
     """Write one file for all others: this member's card, and the plan with all cards and signatures so far.
 
-    Send it any way you like, and read its fingerprint to whoever accepts it. Before there is a plan, it asks for cards.
+    Send it any way you like, and read its fingerprint to those who accept it.
+    Before there is a plan, it asks for cards.
+
+    Args:
+        plan: The plan to be signed; without one, cards are asked for.
+        note: A note to those who open it.
+        out: File for the invitation.
     """
-    from hocket.federation.invitation import Invitation
-    from hocket.federation.plan_file import read_plan
+    from hocket.federation.plan.invitation import Invitation
+    from hocket.federation.plan.plan_file import read_plan
 
     if plan is None:
         identity = open_identity(Home.at(home).identity)
@@ -61,7 +62,7 @@ def invite(
     data = {"invitation": str(out), "from": identity.name, "fingerprint": made.fingerprint}
     words = [
         f"Invitation: {out} (public: send it to every member)",
-        f"Fingerprint, to read to whoever accepts it: {made.fingerprint}",
+        f"Fingerprint, to read to each who accepts it: {made.fingerprint}",
         f"Next: each opens it with: hocket peer accept {out}, and sends back the file that this writes, which you open "
         "with hocket peer accept, too",
     ]
@@ -69,42 +70,37 @@ def invite(
 
 
 def accept(
-    file: Annotated[Path, Parameter(help="What hocket peer invite or accept wrote.")],
+    file: Path,
     /,
     *,
-    heard: Annotated[
-        str | None,
-        Parameter(
-            help="The words of its fingerprint as its sender read them to you: refused if they differ."
-        ),
-    ] = None,
-    name: Annotated[str | None, Parameter(help="For a new member: its name.")] = None,
+    fingerprint: str | None = None,
+    name: str | None = None,
     asked: KeyOptions = USUAL,
     card: CardFile = None,
-    out: Annotated[Path, Parameter(name=["--out", "-o"], help="File for the plan that is in it.")] = Path(
-        "plan.toml"
-    ),
-    reply: Annotated[
-        Path | None,
-        Parameter(
-            help="File to send back; by default NAME-joins.toml or NAME-signed.toml.", show_default=False
-        ),
-    ] = None,
+    out: OutFile = Path("plan.toml"),
+    reply: Path | None = None,
     signing: SignOptions = ASK,
-    home: HomeOption = None,
+    home: HomeFolder = None,
 ) -> Answer:
     """Open what another member sent: keep its card, or sign its plan, and write the file that goes back.
 
     A new member's keys are made on the way: give --name, and --address if it can be dialled; --relay, --days and
     --passphrase are for new keys, too. What others send back is opened with the same command: it keeps their cards, and
     takes their signatures over into the plan.
+
+    Args:
+        file: What hocket peer invite or accept wrote.
+        fingerprint: The words of its fingerprint as its sender read them to you: refused if they differ.
+        name: For a new member: its name.
+        out: File for the plan that is in it.
+        reply: File to send back; by default NAME-joins.toml or NAME-signed.toml.
     """
-    from hocket.federation.invitation import check_heard, read_invitation
-    from hocket.federation.known_keys import KnownKeys
+    from hocket.federation.plan.invitation import check_heard, read_invitation
+    from hocket.federation.state.known_keys import KnownKeys
 
     found = read_invitation(file)
-    if heard is not None:
-        check_heard(heard, found.fingerprint)
+    if fingerprint is not None:
+        check_heard(fingerprint, found.fingerprint)
     if found.plan is not None:
         mine = open_identity(Home.at(home).identity)
         signed = partial(sign_as, lambda: mine, out, asked=signing, home=Home.at(home))
@@ -144,7 +140,7 @@ def _card(
     accepted: Collection[str],
 ) -> Answer:
     """Keep the sender's card, and answer with one's own where it is asked for."""
-    from hocket.federation.invitation import Invitation
+    from hocket.federation.plan.invitation import Invitation
 
     sender = found.sender
     if sender.name == identity.name:
@@ -178,12 +174,12 @@ def _plan(
     accepted: Collection[str],
 ) -> Answer:
     """Take a plan, or signatures of it, over; sign it if this member has not."""
-    from hocket.federation.invitation import Invitation
-    from hocket.federation.plan import difference
-    from hocket.federation.plan_file import read_plan, write_plan
+    from hocket.federation.plan.invitation import Invitation
+    from hocket.federation.plan.plan import difference
+    from hocket.federation.plan.plan_file import read_plan, write_plan
 
     plan.check_names(identity)
-    # Whoever drew the plan up may have put another in the place of one that was accepted; one's own key is at hand.
+    # The plan may have another card in the place of one that was accepted; one's own key is at hand.
     for card in plan.cards:
         if (kept := Path(f"{card.name}.toml")).exists():
             _keep_card(card, kept, (*accepted, identity.name))
@@ -198,7 +194,7 @@ def _plan(
     if to_sign:
         refuse_existing(path, "reply", "--reply")
     words = _note(found)
-    told: dict[str, object] = {"from": found.sender.name, "plan": str(out), "fingerprint": mine.fingerprint}
+    data: dict[str, object] = {"from": found.sender.name, "plan": str(out), "fingerprint": mine.fingerprint}
     write_plan(mine, out)
     if to_sign:
         try:
@@ -213,18 +209,18 @@ def _plan(
         f"Plan: {out}; its fingerprint, to compare by voice: {mine.fingerprint}",
         still_to_do(mine, out),
     ]
-    told |= {"signed": [one for one in mine.names if one in mine.signatures], "unsigned": list(mine.unsigned)}
-    told["reply"] = None
+    data |= {"signed": [one for one in mine.names if one in mine.signatures], "unsigned": list(mine.unsigned)}
+    data["reply"] = None
     if to_sign:
         _write_new(path, Invitation(mine.card(identity.name), mine).text(identity), "reply", "--reply")
         words.append(f"Send back: {path}, to be opened with hocket peer accept")
-        told["reply"] = str(path)
-    return Answer(told, words)
+        data["reply"] = str(path)
+    return Answer(data, words)
 
 
 def _own_card(identity: Identity, card: Path | None) -> Card:
     """This member's own card, from its file: the address is on it alone."""
-    from hocket.federation.cards import read_card
+    from hocket.federation.plan.cards import read_card
 
     found = read_card(card or Path(f"{identity.name}.toml"))
     if found.certificate_pem != identity.certificate_pem:
@@ -237,7 +233,7 @@ def _own_card(identity: Identity, card: Path | None) -> Card:
 def _keep_card(card: Card, path: Path, accepted: Collection[str]) -> None:
     """Write a card down, unless that very card is there; in place of another only if its key has signed this one, or
     the operator accepts it."""
-    from hocket.federation.cards import read_card
+    from hocket.federation.plan.cards import read_card
 
     if path.exists():
         known = read_card(path)

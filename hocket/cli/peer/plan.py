@@ -8,154 +8,105 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from hocket.cli.answer import Answer, Parameters
-from hocket.cli.audit import step_in
-from hocket.cli.peer.common import (
-    audited,
-    brings,
-    load_task,
-    members_in_words,
-    objectives_in_words,
+from hocket.cli.answer import Answer
+from hocket.cli.options import (
+    STEP,
+    NoiseBound,
+    OutFile,
+    Persistent,
+    SetParameters,
+    algorithm_parameters,
+    numbers,
     refuse_existing,
+    step_in,
 )
+from hocket.cli.peer.common import audited, brings, load_task, members_in_words, objectives_in_words
 from hocket.cli.peer.epsilon import EpsilonOptions, draft, price_in_words
 from hocket.errors import BadConfig
-from hocket.federation.home import Home
+from hocket.federation.state.home import Home
 from hocket.files import read_text
 
 NOTHING = EpsilonOptions()
 """No ε is asked for."""
 
 if TYPE_CHECKING:
-    from hocket.federation.plan import FederationPlan
+    from hocket.federation.plan.plan import FederationPlan
 
 
 def plan(
-    *cards: Annotated[Path, Parameter(help="The members' cards.")],
-    colluders: Annotated[int, Parameter(help="How many members may collude.")],
-    study: Annotated[
-        Path | None,
-        Parameter(help="A study to be carried out by sums over all members; then no more need be said."),
-    ] = None,
-    topology: Annotated[
-        str | None,
-        Parameter(
-            help="cycle, complete, harary:k=3, …, for as many as there are cards; of a study by default complete, or "
-            "beyond twelve members few links that withstand one colluder more; with --epsilon also auto."
-        ),
-    ] = None,
-    algorithm: Annotated[
-        str | None,
-        Parameter(
-            help="joint-average, rss-nb, function-sharing, rss-lb or dgd; or one of your own in one file, "
-            "FILE.py:CLASS, whose source the plan names by its hash."
-        ),
-    ] = None,
-    parameters: Parameters = None,
-    task: Annotated[
-        str | None, Parameter(help="What the members call the task, or FILE.py:NAME to read its dimension.")
-    ] = None,
-    rounds: Annotated[int, Parameter(help="How many rounds.")] = 1000,
-    dataset: Annotated[
-        str | None,
-        Parameter(
-            help="A name for the data, by which runs are counted and noise is kept; by default the task's."
-        ),
-    ] = None,
-    objectives: Annotated[
-        str | None,
-        Parameter(
-            help="The class that every member's objective is of: polynomial:2, quadratic, generalised-linear or any. "
-            "By default what the task's file says; theorems rest on it."
-        ),
-    ] = None,
-    dimension: Annotated[int | None, Parameter(help="How many numbers a state has.")] = None,
-    delta: Annotated[
-        float | None,
-        Parameter(help="Noise bound of rss-nb and rss-lb; with --epsilon, how often its promise may fail."),
-    ] = None,
+    *cards: Path,
+    colluders: int,
+    study: Path | None = None,
+    topology: str | None = None,
+    algorithm: str | None = None,
+    noise_bound: NoiseBound = None,
+    persistent: Persistent = None,
+    parameters: SetParameters = None,
+    task: str | None = None,
+    rounds: int = 1000,
+    dataset: str | None = None,
+    objectives: str | None = None,
+    dimension: int | None = None,
     promised: EpsilonOptions = NOTHING,
-    anchor: Annotated[
-        float | None, Parameter(help="Share of rss-nb's noise that is drawn once and kept.")
-    ] = None,
-    degree: Annotated[int | None, Parameter(help="Degree of function-sharing's noise.")] = None,
-    bound: Annotated[float | None, Parameter(help="Bound on its coefficients.")] = None,
-    inner: Annotated[
-        str | None, Parameter(help="What function-sharing carries out, such as aug-dgm; by default dgd.")
-    ] = None,
-    distribution: Annotated[
-        str | None, Parameter(help="uniform, within its bound for certain, or gaussian.")
-    ] = None,
-    step: Annotated[str, Parameter(help="a,b,p for a/(k+b)^p, or a constant.")] = "1,20,0.75",
-    local_steps: Annotated[int, Parameter(help="Gradient steps between two exchanges.")] = 1,
-    box: Annotated[
-        str | None, Parameter(allow_leading_hyphen=True, help="Keep states in a box: low,high.")
-    ] = None,
-    ball: Annotated[float | None, Parameter(help="Keep states in a ball of this radius.")] = None,
-    weights: Annotated[str, Parameter(help="paper, metropolis or fastest.")] = "paper",
-    dtype: Annotated[str, Parameter(help="float64 or float32.")] = "float64",
-    seed: Annotated[int, Parameter(help="The public start is drawn from it.")] = 0,
-    after: Annotated[
-        Path | None,
-        Parameter(
-            help="The plan of a finished run: go on from what its members published, masked from round 1."
-        ),
-    ] = None,
-    reach: Annotated[
-        float, Parameter(help="How far from zero a number of a word may be; farther out it is refused.")
-    ] = 1e6,
-    verifiable: Annotated[
-        bool,
-        Parameter(negative=(), help="Members keep their noise keys, to disclose them for a verification."),
-    ] = False,
-    gradient_size: Annotated[
-        float, Parameter(help="How large a typical gradient is: the root mean square of its coordinates.")
-    ] = 1.0,
-    min_sd: Annotated[
-        float,
-        Parameter(help="Refuse if colluders would know a gradient better than to this share of its size."),
-    ] = 0.1,
-    means: Annotated[
-        int | None,
-        Parameter(
-            help="How often in the run members add up their states under masks, to tell whether all have converged: by "
-            "default 10 times; never with --epsilon, which does not cover it."
-        ),
-    ] = None,
-    drop_after: Annotated[
-        str,
-        Parameter(
-            help="Drop a member without operators after so long a silence, such as 24h (s, min, h, d): if all who are "
-            "left agree and are more than half, hang together, and what remains is safe. "
-            "Refused where that never holds."
-        ),
-    ] = "",
-    on_drop: Annotated[
-        Literal["stop", "restart"],
-        Parameter(
-            help="When a member of a study is dropped: stop; or restart, by those who stay and from the first sum, "
-            "which shows everybody by a difference of sums what the leaver gave."
-        ),
-    ] = "stop",
-    days: Annotated[
-        int | None,
-        Parameter(
-            help="How many days the run may take: certificates that run out before are refused; else those of the next "
-            "30 days are named."
-        ),
-    ] = None,
-    unsafe: Annotated[bool, Parameter(negative=(), help="Plan it even if the audit refuses it.")] = False,
-    out: Annotated[Path, Parameter(name=["--out", "-o"], help="File for the plan.")] = Path("plan.toml"),
+    step: str = STEP,
+    local_steps: int = 1,
+    box: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
+    ball: float | None = None,
+    weights: str = "paper",
+    dtype: str = "float64",
+    seed: int = 0,
+    after: Path | None = None,
+    reach: float = 1e6,
+    verifiable: bool = False,
+    gradient_size: float = 1.0,
+    min_sd: float = 0.1,
+    means: int | None = None,
+    drop_after: str = "",
+    on_drop: Literal["stop", "restart"] = "stop",
+    days: int | None = None,
+    unsafe: bool = False,
+    out: OutFile = Path("plan.toml"),
 ) -> Answer:
     """Draw up a plan, audit it and write it down; a plan under which somebody is exposed is refused.
 
-    Everybody reads the plan and signs it with `hocket peer sign`; a change after that needs all signatures again.
+    Everybody reads the plan and signs it with `hocket peer sign`; a change after that needs all signatures again. For a
+    study, --study and --colluders are enough.
+
+    Args:
+        cards: The members' cards.
+        colluders: How many members may collude.
+        study: A study to be carried out by secure sums over all members.
+        topology: cycle, complete, harary:k=3, …, for as many as there are cards; chosen for a study, or by auto for ε.
+        algorithm: joint-average, rss-nb, function-sharing, rss-lb, dgd, or your own FILE.py:CLASS, named by its hash.
+        task: What the members call the task, or FILE.py:NAME to read its dimension.
+        rounds: How many rounds.
+        dataset: A name for the data, by which runs are counted and noise is kept; by default the task's.
+        objectives: The class of every objective, for theorems: polynomial:2, quadratic, generalised-linear or any.
+        dimension: How many numbers a state has.
+        step: a,b,p for a/(k+b)^p, or a constant.
+        local_steps: Gradient steps between two exchanges.
+        box: Keep states in a box: low,high.
+        ball: Keep states in a ball of this radius.
+        weights: paper, metropolis or fastest.
+        dtype: float64 or float32.
+        seed: The public start is drawn from it.
+        after: The plan of a finished run: go on from what its members published, masked from round 1.
+        reach: How far from zero a number of a message may be; farther out it is refused.
+        verifiable: Members keep their noise keys, to disclose them for a verification.
+        gradient_size: How large a typical gradient is: the root mean square of its coordinates.
+        min_sd: Refuse if colluders could estimate a gradient with a smaller relative error.
+        means: How often members average their states by secure sums, to judge convergence; by default 10, with ε never.
+        drop_after: Drop a member after so long a silence (24h, 30min), if the others agree and stay safe.
+        on_drop: When a study loses a member: stop, or restart without it, which shows what the leaver gave.
+        days: How many days the run may take: TLS certificates that expire before are refused.
+        unsafe: Plan it even if the audit refuses it.
+        out: File for the plan.
     """
-    from hocket.config.own_algorithm import is_own, parameters_in
-    from hocket.federation.cards import read_card
-    from hocket.federation.own_code import NO_CODE, OwnCode
-    from hocket.federation.plan_draft import draw_up
-    from hocket.federation.plan_file import read_plan
+    from hocket.config.own_algorithm import is_own
+    from hocket.federation.plan.cards import read_card
+    from hocket.federation.plan.draft import draw_up
+    from hocket.federation.plan.own_code import NO_CODE, OwnCode
+    from hocket.federation.plan.plan_file import read_plan
     from hocket.links.text import normal_name
 
     refuse_existing(out, "plan")
@@ -167,31 +118,23 @@ def plan(
         raise BadConfig(
             "a plan needs --study, or all of --topology, --algorithm and --task; see hocket peer plan --help"
         )
-    name, size, said = _task(task, dimension)
-    noise = {
-        "delta": delta,
-        "anchor": anchor,
-        "degree": degree,
-        "bound": bound,
-        "distribution": distribution,
-        "inner": inner,
-    }
+    name, size, declared = _task(task, dimension)
+    noise = algorithm_parameters(algorithm, noise_bound, persistent, parameters)
     audit |= {"gradient_size": gradient_size, "min_sd": min_sd}
     asked = {
         "name": name,
         "dataset": dataset or normal_name(name),
         "dimension": size,
-        "objectives": objectives or said,
+        "objectives": objectives or declared,
         "dtype": dtype,
         "seed": seed,
     }
     read = [read_card(path) for path in cards]
     certified = draft(
-        promised, read, topology, algorithm, delta, noise, asked, audit, rounds=rounds, weights=weights
+        promised, read, topology, algorithm, noise, asked, audit, rounds=rounds, weights=weights
     )
     own = OwnCode(named=algorithm) if is_own(algorithm) else NO_CODE
-    plain = {"name": algorithm} if own is NO_CODE else own.table()
-    plain |= {key: value for key, value in noise.items() if value is not None} | parameters_in(parameters)
+    plain = ({"name": algorithm} if own is NO_CODE else own.table()) | noise
     drawn = draw_up(
         read,
         str(topology) if certified is None else certified.topology,
@@ -227,11 +170,11 @@ def _study(
 ) -> FederationPlan:
     """A study's plan: all that is left to choose is who is linked with whom."""
     from hocket.algorithms.totals import Totals
-    from hocket.federation.cards import read_card
-    from hocket.federation.plan_draft import draw_up, study_topology
-    from hocket.federation.study_task import MOST_TOTALS, NUMBERS
+    from hocket.federation.plan.cards import read_card
+    from hocket.federation.plan.draft import draw_up, study_topology
+    from hocket.federation.workloads.study import MOST_SUMS, NUMBERS
     from hocket.links.text import normal_name
-    from hocket.studies.study import LARGEST, read_study
+    from hocket.studies.spec.study import LARGEST, read_study
 
     title = read_study(file).question.title
     return draw_up(
@@ -240,16 +183,16 @@ def _study(
         algorithm={"name": Totals.key, "study": read_text(file, LARGEST), "on_drop": on_drop},
         step={"constant": 1.0},
         task={"name": title, "dataset": dataset or normal_name(title), "dimension": NUMBERS},
-        run={"rounds": MOST_TOTALS, "drop_after": drop_after},
+        run={"rounds": MOST_SUMS, "drop_after": drop_after},
         audit=audit,
     )
 
 
 def write_drawn(drawn: FederationPlan, out: Path, days: int | None, *, price: Sequence[str] = ()) -> Answer:
     """Audit a plan and write it down."""
-    from hocket.federation.expiry import expiring, refuse_expiring
-    from hocket.federation.plan_file import write_plan
-    from hocket.federation.remainder import check_drop_rule
+    from hocket.federation.audit.survivors import check_drop_rule
+    from hocket.federation.monitoring.expiry import expiring, refuse_expiring
+    from hocket.federation.plan.plan_file import write_plan
 
     drawn.check_certificates()
     check_drop_rule(drawn)
@@ -285,7 +228,7 @@ def write_drawn(drawn: FederationPlan, out: Path, days: int | None, *, price: Se
 
 def _task(task: str, dimension: int | None) -> tuple[str, int, str]:
     """The task's name and dimension, from its file if the dimension was not given; and the class that it says."""
-    from hocket.federation.task_class import task_class
+    from hocket.federation.workloads.task_checks import task_class
 
     _, colon, name = task.rpartition(":")
     if dimension is not None:
@@ -313,8 +256,58 @@ def _feasible(box: str | None, ball: float | None) -> dict[str, Any] | None:
         return {"kind": "ball", "radius": ball}
     if box is None:
         return None
-    try:
-        low, high = (float(word) for word in box.split(","))
-    except ValueError:
-        raise BadConfig(f"--box {box!r} is no box; write low,high such as -1,1") from None
+    low, high = numbers("--box", box, what="box", write="low,high such as -1,1", counts=(2,))
     return {"kind": "box", "low": low, "high": high}
+
+
+def again(
+    plan: Path,
+    /,
+    *cards: Path,
+    without: tuple[str, ...] = (),
+    topology: str | None = None,
+    colluders: int | None = None,
+    rounds: int | None = None,
+    days: int | None = None,
+    out: OutFile = Path("plan-again.toml"),
+) -> Answer:
+    """Draw up a new plan like an earlier one, with its cards and these: a newcomer joins a finished study like this.
+
+    All sign it anew. What the same data told in the earlier run counts: members' own `sign` adds it up.
+
+    Args:
+        plan: The earlier plan.
+        cards: Cards of newcomers, and renewed ones of its members.
+        without: Members who take no part any more.
+        topology: Other links; by default the same kind, for as many as there are now.
+        colluders: How many may collude; by default as before.
+        rounds: How many rounds; by default as before.
+        days: How many days the run may take, as for plan.
+        out: File for the new plan.
+    """
+    from hocket.federation.plan.again import draw_up_again
+    from hocket.federation.plan.cards import read_card
+    from hocket.federation.plan.plan_file import read_plan
+
+    refuse_existing(out, "plan")
+    before = read_plan(plan)
+    changes: dict[str, Any] = {"topology": topology, "colluders": colluders, "rounds": rounds}
+    drawn = draw_up_again(before, [read_card(path) for path in cards], without=without, **changes)
+    return write_drawn(drawn, out, days, price=_shown_again(before, drawn))
+
+
+def _shown_again(before: FederationPlan, drawn: FederationPlan) -> list[str]:
+    """What a run with other members shows beside the earlier one."""
+    from hocket.studies.results.seen import DIFFERENCE
+
+    new = ", ".join(name for name in drawn.names if name not in before.names)
+    left = ", ".join(name for name in before.names if name not in drawn.names)
+    lines = list[str]()
+    if drawn.algorithm.sums and left:
+        lines.append(f"{DIFFERENCE.format(left=left)}.")
+    if drawn.algorithm.sums and new:
+        lines.append(
+            f"A secure sum without {new} and the same sum with it show, by their difference, what {new} gives: of the "
+            f"first sum exactly, and to everybody who has seen both. Tell {new} before it signs."
+        )
+    return lines

@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Any
 
 from hocket.cli.answer import Answer, aside
+from hocket.cli.options import SignedPlan
 from hocket.cli.peer.common import (
     USUAL,
     MemberOptions,
+    WaitingNotes,
     folder_of,
     member_of,
     read_elsewhere_in_words,
 )
-from hocket.cli.peer.complaints import Complaints
 from hocket.errors import Interrupted
 from hocket.links.text import quoted
 
@@ -29,44 +27,33 @@ LINGER = 600.0
 """Seconds to stay for slower neighbours, if nothing is said of it."""
 
 if TYPE_CHECKING:
-    from hocket.federation.engine.peer import Finished
-    from hocket.federation.member import Member
-    from hocket.federation.plan import FederationPlan
-    from hocket.federation.run_folder import RunFolder
+    from hocket.federation.plan.plan import FederationPlan
+    from hocket.federation.runtime.member import Member
+    from hocket.federation.runtime.peer import Finished
+    from hocket.federation.state.run_folder import RunFolder
 
 
 def run(
-    plan: Annotated[Path, Parameter(help="The plan that everybody has signed.")],
+    plan: SignedPlan,
     /,
     *,
     asked: MemberOptions = USUAL,
-    linger: Annotated[
-        float | None,
-        Parameter(
-            help="Seconds to stay for slower neighbours when all is done: 600 by default, and 0 where all was done "
-            "before this command.",
-            show_default=False,
-        ),
-    ] = None,
-    metrics_port: Annotated[
-        int | None, Parameter(help="Port on loopback at which Prometheus finds /metrics.")
-    ] = None,
-    vouch: Annotated[
-        bool,
-        Parameter(
-            negative=(),
-            help="This home was moved, or power was lost: its files are the newest, and no copy has spoken since.",
-        ),
-    ] = False,
+    linger: float | None = None,
+    metrics_port: int | None = None,
+    vouch: bool = False,
 ) -> Answer:
     """Take part in the run of a plan; after a crash or a stop the same command goes on where it was.
 
-    Only the last, mixed and masked state is written out for publication: this member's own state would give its
-    last gradient away.
+    Only the last, mixed and masked state is written out for publication: this member's own state would reveal its
+    last gradient.
+
+    Args:
+        linger: Seconds to stay for slower neighbours at the end: 600, or 0 where all was done before this command.
+        metrics_port: Port on loopback at which Prometheus finds /metrics.
+        vouch: This home was moved, or power was lost: its files are the newest, and no copy has sent anything since.
     """
     aside().print(f"Reading {plan}")  # before libraries are loaded, which may take long
-    from hocket.federation.data_digest import unchecked
-    from hocket.federation.signed_rows import SignedRows, unbound
+    from hocket.federation.state.signed_rows import SignedRows, unbound
 
     agreed, folder = folder_of(plan, asked.home, algorithm=asked.algorithm)
     if linger is None and folder.begun and folder.status()["finished"]:
@@ -76,7 +63,7 @@ def run(
     aside().print(f"{member.name} takes part in {plan}, in {member.folder.path}")
     for line in _changed_cards(member):
         aside().print(line)
-    for line in unchecked(member.data) if member.plan.study is None else ():
+    for line in member.workload.remarks():
         aside().print(line)
     if member.plan.study is not None and SignedRows.read(member.folder.path) is None:
         aside().print(unbound(member.plan))
@@ -95,8 +82,8 @@ def run(
 
 def _changed_cards(member: Member) -> list[str]:
     """What changed about other members since this run last went on, all of which this member has signed."""
-    from hocket.federation.known_keys import changes_between
-    from hocket.federation.plan_file import read_plan
+    from hocket.federation.plan.plan_file import read_plan
+    from hocket.federation.state.known_keys import changes_between
 
     if not member.folder.plan.exists():
         return []
@@ -106,7 +93,7 @@ def _changed_cards(member: Member) -> list[str]:
 
 
 def _over(plan: FederationPlan, folder: RunFolder) -> Answer:
-    """What a run came to that was over before this command."""
+    """The result of a run that was over before this command."""
     found = _answer(plan, folder, ())
     stays = (
         "Another process of this member still stays for slower neighbours; hocket peer stop ends it."
@@ -117,21 +104,21 @@ def _over(plan: FederationPlan, folder: RunFolder) -> Answer:
 
 
 def _stays(member: Member, finished: Finished) -> None:
-    """The result is there, and somebody is stayed for: whoever looks on need not wait for that."""
+    """Print the result while this member still stays for others."""
     for line in _answer(member.plan, member.folder, finished.waiting_for).words:
         if isinstance(line, str):
             aside().print(line)
     aside().print(
-        f"{member.name} stays for up to {member.linger or 0:g} s, as neighbours may not have heard all that it said. "
-        "Ctrl-C ends that, and loses nothing"
+        f"{member.name} stays for up to {member.linger or 0:g} s, as neighbours may not have received all its "
+        "messages. Ctrl-C ends that, and loses nothing"
     )
 
 
 async def _until_stopped(member: Member, results: list[Finished]) -> Finished:
     """The run, which a signal ends as cleanly as its last round does; its result is known before it ends."""
     from hocket.engines.progress import Bar
-    from hocket.federation.at_home import stays_at_home
-    from hocket.federation.participation import take_part
+    from hocket.federation.monitoring.at_home import stays_at_home
+    from hocket.federation.runtime.participation import take_part
 
     running, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert running is not None
@@ -143,15 +130,15 @@ async def _until_stopped(member: Member, results: list[Finished]) -> Finished:
         bar.close()  # which the next round opens again
         aside().print(line)
 
-    def watch(played: Any, presence: Any) -> None:
-        measured = {name: presence.measured[name] for name in shown if name in presence.measured}
-        lag = max(presence.conversation.arrivals.values(), default=0.0)
+    def watch(played: Any, session: Any) -> None:
+        measured = {name: session.measured[name] for name in shown if name in session.measured}
+        lag = max(session.conversation.arrivals.values(), default=0.0)
         bar.update(
             played.k,
             **measured,
             disagreement=played.disagreement,
             lag=lag,
-            MB=presence.conversation.bytes_said / 1e6,
+            MB=session.conversation.bytes_sent / 1e6,
         )
 
     later: list[asyncio.TimerHandle] = []
@@ -161,26 +148,18 @@ async def _until_stopped(member: Member, results: list[Finished]) -> Finished:
         later.append(loop.call_later(PROMPT, _stays, member, finished))
 
     try:
-        return await take_part(member, watch=watch, found=found, waits=Complaints(say).look)
+        return await take_part(member, watch=watch, found=found, waits=WaitingNotes(say).look)
     finally:
         for one in later:
             one.cancel()
         bar.close()
 
 
-def _stands(plan: FederationPlan, status: Mapping[str, Any]) -> list[str]:
-    from hocket.federation.standing import standing_of
-
-    found = standing_of(plan, status)
-    if found.kind == "unknown":  # a run that was over before this command began
-        return []
-    return [f"Its state is {found.words}.", *found.why]
-
-
 def _answer(plan: FederationPlan, folder: RunFolder, late: Sequence[str]) -> Answer:
     if plan.study is not None:
         return _findings(plan, folder, late)
-    from hocket.federation.at_home import may_be_shown
+    from hocket.federation.monitoring.at_home import may_be_shown
+    from hocket.federation.monitoring.convergence import diagnosis_of
 
     published = next(iter(sorted(folder.path.glob("published.*"))), folder.published)
     status = folder.status()
@@ -193,9 +172,11 @@ def _answer(plan: FederationPlan, folder: RunFolder, late: Sequence[str]) -> Ans
         "dropped": status["dropped"],
         "measured": may_be_shown(plan, status["measured"]),
     }
+    standing = diagnosis_of(plan, status)
+    stands = [f"Its state is {standing.words}.", *standing.why]
     words = [
         f"{status['member']} has finished {plan.run.rounds:,} rounds.",
-        *_stands(plan, status),
+        *([] if standing.kind == "unknown" else stands),  # of a run that was over before this command began
         *_together(plan, folder),
         f"Published: {published} (mixed and masked; this member's own state stays in its journal)",
     ]
@@ -214,17 +195,17 @@ def _late(names: Sequence[str]) -> list[str]:
 
 def _findings(plan: FederationPlan, folder: RunFolder, late: Sequence[str]) -> Answer:
     """What a study found, the answer first."""
-    from hocket.federation.run_folder import read_json
-    from hocket.studies.results import COEFFICIENTS, PAGE, RESULTS
-    from hocket.studies.seen import DIFFERENCE
+    from hocket.federation.state.run_folder import read_json
+    from hocket.studies.results.results import COEFFICIENTS, PAGE, RESULTS
+    from hocket.studies.results.seen import DIFFERENCE
 
     data, status = read_json(folder.path / RESULTS), folder.status()
     dropped, left = status["dropped"], ", ".join(status["dropped"])
     words = [
         *coefficients_in_words(data),
-        f"{status['member']} has the results of {quoted(plan.task.name)}, after {data['totals']} sums over "
-        f"{len(plan.names) - len(dropped)} members; no other number of anybody's was shown.",
-        *([f"It was begun anew without {left}. {DIFFERENCE.format(left=left)}."] if dropped else []),
+        f"{status['member']} has the results of {quoted(plan.task.name)}, after {data['totals']} secure sums "
+        f"over {len(plan.names) - len(dropped)} members; no other number of any member was shown.",
+        *([f"It was restarted without {left}. {DIFFERENCE.format(left=left)}."] if dropped else []),
         *_together(plan, folder),
         f"Results: {folder.path / PAGE}, and for programs {RESULTS} and {COEFFICIENTS} beside it",
         *_late(late),
@@ -233,15 +214,13 @@ def _findings(plan: FederationPlan, folder: RunFolder, late: Sequence[str]) -> A
 
 
 def _together(plan: FederationPlan, folder: RunFolder) -> list[str]:
-    """What is promised over all that this member's data have told; it stays here, as it names other runs."""
-    from hocket.federation.certificate_check import account_with
-    from hocket.federation.home import Home
-    from hocket.federation.member_report import before_in
-    from hocket.federation.plan_certificate import certificate_of_plan
-    from hocket.federation.plan_verdict import judge_plan
-    from hocket.federation.run_folder import read_json
+    """What is promised over all runs on this member's data; it stays here, as it names other runs."""
+    from hocket.federation.audit.certificate_check import account_with
+    from hocket.federation.audit.plan_certificate import certificate_of_plan
+    from hocket.federation.audit.study_audit import judge_plan
+    from hocket.federation.state.earlier_runs import earlier_runs
 
-    earlier = before_in(read_json(folder.about), Home(folder.path.resolve().parents[1]).own_code)
+    earlier = earlier_runs(folder.home, plan)
     if plan.study is not None:
         account = judge_plan(plan, earlier=earlier).account
         return [] if account is None else [*account.words]
@@ -253,7 +232,7 @@ def _together(plan: FederationPlan, folder: RunFolder) -> list[str]:
 def coefficients_in_words(data: Mapping[str, Any]) -> list[Any]:
     """The table of coefficients, if there is one."""
     from hocket.report.tables import Table
-    from hocket.studies.results_tables import number, p_value
+    from hocket.studies.results.tables import number, p_value
 
     found: Mapping[str, Any] = data.get("coefficients") or {}
     columns = ("estimate", "se", "z", "p", "low", "high")

@@ -10,44 +10,53 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer, aside
-from hocket.cli.peer.common import DataOption, HomeOption, TaskOption, check_brought, refuse_existing
-from hocket.cli.table_options import AS_IT_IS, TableOptions
+from hocket.cli.options import (
+    AS_IT_IS,
+    OUT,
+    Data,
+    HomeFolder,
+    SignedPlan,
+    TableOptions,
+    Task,
+    flags,
+    refuse_existing,
+)
+from hocket.cli.peer.common import check_brought
 from hocket.errors import BadConfig
-from hocket.federation.home import Home
+from hocket.federation.state.home import Home
 from hocket.machine import running
 
 
 def service(
-    plan: Annotated[Path, Parameter(help="The plan that everybody has signed.")],
+    plan: SignedPlan,
     /,
     *,
-    task: TaskOption = None,
-    data: DataOption = None,
+    task: Task = None,
+    data: Data = None,
     reading: TableOptions = AS_IT_IS,
-    listen: Annotated[str | None, Parameter(help="As for run.")] = None,
-    linger: Annotated[
-        float, Parameter(help="Seconds to stay for slower neighbours when all is done: a day.")
-    ] = 86_400.0,
-    metrics_port: Annotated[int | None, Parameter(help="As for run.")] = None,
-    system: Annotated[
-        bool, Parameter(negative=(), help="A service of the machine's, in place of one of this user's own.")
-    ] = False,
-    user: Annotated[
-        str | None,
-        Parameter(help="With --system: who it runs as; by default whoever asks.", show_default=False),
-    ] = None,
-    out: Annotated[
-        Path | None, Parameter(name=["--out", "-o"], help="File for the unit; printed if left out.")
-    ] = None,
-    home: HomeOption = None,
+    listen: str | None = None,
+    linger: float = 86_400.0,
+    metrics_port: int | None = None,
+    system: bool = False,
+    user: str | None = None,
+    out: Annotated[Path | None, Parameter(name=OUT)] = None,
+    home: HomeFolder = None,
 ) -> Answer:
-    """Write a systemd unit that runs this member's part of a plan unattended, and say how to do without systemd.
+    """Write a systemd unit that runs this member's part of a plan unattended, and how to do without systemd.
 
     It starts again after a crash or a restart of the machine, and goes on where it was. After `hocket peer stop`, when
     all is done, or when a person has to decide, it stays stopped. Nothing secret is in the unit.
+
+    Args:
+        listen: As for run.
+        linger: Seconds to stay for slower neighbours when all is done: a day.
+        metrics_port: As for run.
+        system: A service of the machine's, in place of one of this user's own.
+        user: With --system: the user it runs as; by default the one that asks.
+        out: File for the unit; printed if left out.
     """
-    from hocket.federation.plan_file import read_plan
-    from hocket.federation.service_unit import Service
+    from hocket.federation.monitoring.service_unit import Service
+    from hocket.federation.plan.plan_file import read_plan
     from hocket.links.identity import is_under_passphrase
 
     if out is not None:
@@ -58,11 +67,8 @@ def service(
     agreed.agent(place.owner)
     check_brought(agreed, task, data, reading)
     command = running("hocket", "peer", "run", str(plan.absolute()), isolated=task is None)
-    command += _brought(task, data)
-    command += reading.words()
-    command += ["--linger", f"{linger:g}"]
-    command += [] if listen is None else ["--listen", listen]
-    command += [] if metrics_port is None else ["--metrics-port", str(metrics_port)]
+    command += [*_brought(task, data), *reading.flags()]
+    command += flags({"linger": f"{linger:g}", "listen": listen, "metrics_port": metrics_port})
     found = Service(
         place.owner,
         agreed.task.name,
@@ -79,12 +85,12 @@ def service(
     how = [
         "To have systemd run it from now on:",
         *(f"  {step}" for step in steps),
-        f"Its words: journalctl {'' if system else '--user '}-u {found.name}",
+        f"Its log: journalctl {'' if system else '--user '}-u {found.name}",
         "Without systemd, the same by a shell, as from cron's @reboot:",
         f"  {found.loop()}",
     ]
     if out is None:
-        # So that the unit can be written to a file by whoever reads standard output.
+        # Standard output is the unit alone, so that it can be written to a file.
         for line in how:
             aside().print(line)
     data_of = {

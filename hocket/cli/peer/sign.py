@@ -6,18 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
+from hocket.cli.options import AcceptKey, Data, HomeFolder, OwnAlgorithm, TableOptions
 from hocket.cli.peer.common import (
-    DataOption,
-    HomeOption,
-    OwnOption,
     audited,
     brings,
     check_kept,
+    data_in_words,
     folder_of,
     members_in_words,
     objectives_in_words,
@@ -26,27 +25,26 @@ from hocket.cli.peer.common import (
     still_to_do,
 )
 from hocket.cli.peer.consent import obtain
-from hocket.cli.table_options import TableOptions
-from hocket.federation.home import Home
+from hocket.federation.state.home import Home
 from hocket.links.text import quoted
 
 if TYPE_CHECKING:
-    from hocket.federation.earlier_runs import EarlierRun
-    from hocket.federation.plan import FederationPlan
-    from hocket.federation.plan_verdict import PlanVerdict
-    from hocket.federation.policy import Policy
-    from hocket.federation.signed_rows import SignedRows
-    from hocket.federation.task import Task
+    from hocket.federation.audit.study_audit import PlanVerdict
+    from hocket.federation.plan.plan import FederationPlan
+    from hocket.federation.plan.policy import Policy
+    from hocket.federation.state.earlier_runs import EarlierRun
+    from hocket.federation.state.signed_rows import SignedRows
+    from hocket.federation.workloads.task import Task
     from hocket.links.identity import Identity
 
 NOT_SEEN = (
-    "Whether the data are those of earlier runs was not looked at: for that, sign with {brings} as for run."
+    "Whether the data are those of earlier runs was not checked: for that, sign with {brings} as for run."
 )
 
 VERIFIABLE = (
-    "LOOK: verifiable = true: members that follow gradients keep their noise keys and steps after the run. "
-    "Whoever gets those of a member (hocket peer disclose writes them; so does a stolen disk) and saw its "
-    "messages knows its gradients."
+    "LOOK: verifiable = true: members that follow gradients keep their noise keys and steps after the run. Anybody who "
+    "gets those of a member (hocket peer disclose writes them; so does a stolen disk) and received its messages knows "
+    "its gradients."
 )
 
 
@@ -55,24 +53,14 @@ VERIFIABLE = (
 class SignOptions(TableOptions):
     """What a member brings to a plan that it signs, and what it agrees to beforehand."""
 
-    yes: Annotated[bool, Parameter(negative=(), help="Sign without being asked.")] = False
-    accept_unsafe: Annotated[
-        bool, Parameter(negative=(), help="Accept a plan that exposes its members, too.")
-    ] = False
-    task: Annotated[
-        str | None,
-        Parameter(
-            help="FILE.py:NAME as for run: refuse now what run would, of data that changed or are too large."
-        ),
-    ] = None
-    data: DataOption = None
-    accept_key: Annotated[
-        tuple[str, ...],
-        Parameter(
-            help="NAME of a member whose key changed though its old key has not signed the new one, once you have "
-            "compared its new fingerprint by voice."
-        ),
-    ] = ()
+    yes: bool = False
+    """Sign without being asked."""
+    accept_unsafe: bool = False
+    """Accept a plan that exposes its members, too."""
+    task: str | None = None
+    """FILE.py:NAME as for run: refuse now what run would, of data that changed or are too large."""
+    data: Data = None
+    accept_key: AcceptKey = ()
 
 
 ASK = SignOptions()
@@ -80,20 +68,22 @@ ASK = SignOptions()
 
 
 def sign(
-    plan: Annotated[Path, Parameter(help="The plan to sign; the signature is added to the file.")],
+    plan: Path,
     /,
-    *copies: Annotated[
-        Path, Parameter(help="Copies that others have signed: their signatures are taken over.")
-    ],
+    *copies: Path,
     asked: SignOptions = ASK,
-    algorithm: OwnOption = None,
-    home: HomeOption = None,
+    algorithm: OwnAlgorithm = None,
+    home: HomeFolder = None,
 ) -> Answer:
-    """Audit a plan as this member, show what it means, and sign it if you say so.
+    """Audit a plan as this member, show what it means, and sign it if you agree.
 
-    Compare the fingerprint of the plan, and of every member, by voice before you sign. Your own policy, in
-    policy.toml in this member's folder, refuses plans and studies that are below it. It says which members' keys and
-    addresses changed since you last signed, and refuses a changed key that its old key has not signed.
+    Compare the fingerprint of the plan, and of every member, by voice before you sign. Your local policy, in
+    policy.toml in this member's folder, refuses plans and studies that are below it. You see which members' keys and
+    addresses changed since you last signed; a changed key that its old key has not signed is refused.
+
+    Args:
+        plan: The plan to sign; the signature is added to the file.
+        copies: Copies that others have signed: their signatures are taken over.
     """
     place = Home.at(home)
     identity_of = partial(open_identity, place.identity)
@@ -109,22 +99,20 @@ def sign_as(
     home: Home,
     algorithm: str | None = None,
 ) -> Answer:
-    """The same for whoever has the identity, or opens it once the plan is known to be worth it."""
-    from hocket.federation.consent import keep_consent
-    from hocket.federation.data_digest import salted_digest
-    from hocket.federation.earlier_runs import earlier_runs
-    from hocket.federation.known_keys import KnownKeys
-    from hocket.federation.ledger import Ledger
-    from hocket.federation.own_code import OwnCode
-    from hocket.federation.plan_file import read_plan, write_plan
-    from hocket.federation.policy import check_policy, read_policy
-    from hocket.federation.record_bounds import check_task
-    from hocket.federation.row_digests import row_digests
-    from hocket.federation.signed_rows import rows_to_sign
+    """The same with an identity at hand, or one that is opened once the plan is known to be worth it."""
+    from hocket.federation.plan.own_code import OwnCode
+    from hocket.federation.plan.plan_file import read_plan, write_plan
+    from hocket.federation.plan.policy import check_policy, read_policy
+    from hocket.federation.state.consent import keep_consent
+    from hocket.federation.state.digests import row_digests, salted_digest
+    from hocket.federation.state.earlier_runs import earlier_runs
+    from hocket.federation.state.known_keys import KnownKeys
+    from hocket.federation.state.signed_rows import rows_to_sign
+    from hocket.federation.workloads.task_checks import check_task
 
     (agreed, folder), mine = folder_of(plan, home.folder, algorithm=algorithm), home
     policy = read_policy(mine)
-    agreed.check_certificates(without=folder.dropped)
+    agreed.check_certificates(without=mine.accounts.left(agreed.run_hash.hex()))
     identity = identity_of()
     agreed.check_names(identity)
     keys = KnownKeys.of(mine)
@@ -141,15 +129,15 @@ def sign_as(
     found = audited(agreed, earlier=earlier)
     check_policy(policy, agreed, found, file=mine.policy)
     unseen = check_kept(agreed, identity.name, mine, digest, found.history)
-    ledgers = {name: path for name, path in mine.ledgers.items() if name != agreed.task.dataset}
-    elsewhere = {name: len(Ledger(path).runs) for name, path in ledgers.items()}
+    accounts = mine.accounts
+    elsewhere = {name: len(accounts.runs(name)) for name in accounts.datasets if name != agreed.task.dataset}
     bound = rows_to_sign(mine, brought)
     terms = [
         *changed,
         *_terms(agreed, found),
         *unseen,
         _bound_in_words(agreed, bound),
-        *_data_in_words(agreed, brought, digest, mine),
+        *(_not_seen(agreed, mine) if brought is None else data_in_words(agreed, brought, digest, mine)),
         *_named_otherwise(elsewhere, earlier, looked=bool(len(rows))),
         f"Your policy: {policy.words}; met ({mine.policy})"
         if mine.policy.exists()
@@ -179,7 +167,7 @@ def sign_as(
         **found.to_json(),
     }
     words = [
-        *(terms if asked.yes else ()),  # whoever was asked has read them
+        *(terms if asked.yes else ()),  # who was asked has read them
         "",
         f"Signed as {identity.name}: {plan}",
         still_to_do(agreed, plan, begun=folder.begun),
@@ -188,14 +176,14 @@ def sign_as(
 
 
 def _terms(plan: FederationPlan, found: PlanVerdict) -> list[str]:
-    """Who takes part in what, what the audit says, and what it would refuse."""
-    from hocket.federation.study_audit import study_of
-    from hocket.studies.study_in_words import study_in_words
+    """Who takes part in what, the audit, and what it would refuse."""
+    from hocket.federation.audit.study_audit import study_of
+    from hocket.studies.spec.study_in_words import study_in_words
 
     task, run = plan.task, plan.run
     return [
         *members_in_words(plan),
-        f"{quoted(task.name)}: sums over all members on the data {task.dataset}"
+        f"{quoted(task.name)}: secure sums over all members on the data {task.dataset}"
         if plan.study is not None
         else f"{quoted(task.name)}: {run.rounds:,} rounds of {plan.algorithm_section.name} on the data {task.dataset}, "
         f"{task.dimension:,} numbers",
@@ -205,12 +193,12 @@ def _terms(plan: FederationPlan, found: PlanVerdict) -> list[str]:
         *([] if plan.study is None else [*study_in_words(study_of(plan)), ""]),
         *found.words,
         f"With this one, {task.dataset} has served {found.runs:,} run{'s' * (found.runs > 1)} here.",
-        *(f"Accepted by whoever signs: {problem}" for problem in found.problems),
+        *(f"Accepted by each signer: {problem}" for problem in found.problems),
     ]
 
 
 def _bound_in_words(plan: FederationPlan, bound: SignedRows | None) -> str:
-    from hocket.federation.signed_rows import unbound
+    from hocket.federation.state.signed_rows import unbound
 
     if bound is None:
         return unbound(plan)
@@ -219,24 +207,19 @@ def _bound_in_words(plan: FederationPlan, bound: SignedRows | None) -> str:
 
 
 def _unmatched(policy: Policy, brought: Task | None) -> list[str]:
-    """Names that a policy guards in vain: a column that is called otherwise would be read all the same."""
-    from hocket.federation.study_task import StudyTask
+    """Names in a policy that no column has: one with another name would be read all the same."""
+    from hocket.federation.workloads.study import StudyTask
 
     if not isinstance(brought, StudyTask):
         return []
-    return [f"Look at your policy: {one}." for one in policy.unmatched(brought.table.columns)]
+    return [f"Check your policy: {one}." for one in policy.unmatched(brought.table.columns)]
 
 
-def _data_in_words(plan: FederationPlan, brought: Task | None, digest: str, home: Home) -> list[str]:
-    from hocket.federation.data_digest import unchecked
-    from hocket.federation.study_task import StudyTask, told_before
-    from hocket.studies.releases import Releases
+def _not_seen(plan: FederationPlan, home: Home) -> list[str]:
+    from hocket.federation.workloads.study import told_before
+    from hocket.studies.disclosure.releases import Releases
 
-    if isinstance(brought, StudyTask):
-        return brought.check_releases(home.folder, plan.run_hash.hex())
-    if brought is not None:
-        return unchecked(digest)
-    return [NOT_SEEN.format(brings=brings(plan)), *told_before(Releases(home.folder).all)]
+    return [NOT_SEEN.format(brings=brings(plan)), *told_before(Releases(home.accounts).all)]
 
 
 def _named_otherwise(elsewhere: dict[str, int], earlier: Sequence[EarlierRun], *, looked: bool) -> list[str]:
@@ -248,7 +231,7 @@ def _named_otherwise(elsewhere: dict[str, int], earlier: Sequence[EarlierRun], *
     assumed = dict.fromkeys(one.dataset for one in earlier if one.assumed)
     if assumed and not found:
         noticed = (
-            f"Whether {' and '.join(assumed)} shares rows with these cannot be told: in what is promised of all runs "
+            f"Whether {' and '.join(assumed)} shares rows with these cannot be known: in the promise over all runs "
             "together it is counted as if it did. "
             "Rows are compared if tasks give them (data=) and you sign with --task."
         )
@@ -260,5 +243,7 @@ def _named_otherwise(elsewhere: dict[str, int], earlier: Sequence[EarlierRun], *
             "given other columns would not be noticed, nor rows of runs that kept none."
         )
     else:
-        noticed = "Whether they share records with these was not looked at. If they are the same data, use one name."
+        noticed = (
+            "Whether they share records with these was not checked. If they are the same data, use one name."
+        )
     return [f"Other data in this home: {known}. {noticed}"]

@@ -10,50 +10,46 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
-from hocket.cli.peer.common import HomeOption, OwnOption, folder_of, load_task
+from hocket.cli.options import HomeFolder, OutFile, OwnAlgorithm
+from hocket.cli.peer.common import folder_of, load_task
 from hocket.cli.peer.consent import agree
 from hocket.errors import BadConfig, BadInput
-from hocket.federation.home import Home
+from hocket.federation.state.home import Home
 from hocket.links.text import quoted
 
-MOST_NAMED = 20
-"""Files that nobody signed, of which each is named."""
-
 if TYPE_CHECKING:
-    from hocket.federation.plan import FederationPlan
-    from hocket.federation.task import Task
-    from hocket.federation.verification import Transcript
+    from hocket.federation.plan.plan import FederationPlan
+    from hocket.federation.verification.verify import SignedTranscript
+    from hocket.federation.workloads.task import Task
+
+MOST_NAMED = 20
+"""Files without a signature that are named; the rest is counted."""
+PlayedPlan = Annotated[Path, Parameter(help="The plan that was run.")]
 
 
 def verify(
-    plan: Annotated[Path, Parameter(help="The plan that was run.")],
+    plan: PlayedPlan,
     /,
     *,
-    given: Annotated[
-        list[Path],
-        Parameter(
-            name="--with",
-            consume_multiple=True,
-            help="What members gave: folders with a transcript.json, or with what they disclosed.",
-        ),
-    ],
-    task: Annotated[
-        list[str] | None,
-        Parameter(help="MEMBER=FILE.py:NAME: compute this member's steps anew, where its data are at hand."),
-    ] = None,
-    algorithm: OwnOption = None,
+    given: Annotated[list[Path], Parameter(name="--with", consume_multiple=True)],
+    task: list[str] | None = None,
+    algorithm: OwnAlgorithm = None,
 ) -> Answer:
-    """Check a finished run: who signed its plan, and each file of its result, by digest; what is not signed is refused.
+    """Check a finished run: who signed its plan, and each file of its result, by digest; unsigned files are named.
 
-    Both ends of every link must have signed the same digests of all words, and all members the same results of a study.
-    If all members gave what `disclose` wrote, the run is also played again, word by word, and must come out as signed.
-    Compare the fingerprints with those that you know: a plan can be signed by anybody.
+    Both ends of every link must have signed the same digests of all messages, and all members the same results of a
+    study. If all members gave what `disclose` wrote, the run is also played again, message by message, and must come
+    out as signed. Compare the fingerprints with those that you know: a plan can be signed by anybody.
+
+    Args:
+        given: What members gave: folders with a transcript.json, or with what they disclosed.
+        task: MEMBER=FILE.py:NAME: compute this member's steps anew, where its data are at hand.
     """
-    from hocket.federation.plan_file import read_plan
-    from hocket.federation.result_files import check_files, not_signed
-    from hocket.federation.study_seal import SIGNATURES, check_results
-    from hocket.federation.verification import FILE, read_transcript, verify_run
-    from hocket.studies.results import RESULTS
+    from hocket.federation.plan.plan_file import read_plan
+    from hocket.federation.verification.result_files import check_files, not_signed
+    from hocket.federation.verification.study_signatures import SIGNATURES, check_results
+    from hocket.federation.verification.verify import FILE, read_transcript, verify_run
+    from hocket.studies.results.results import RESULTS
 
     agreed = read_plan(plan, Home.at().own_code.naming(algorithm))
     tasks: dict[str, Task] = {}
@@ -82,18 +78,20 @@ def verify(
         if (folder / RESULTS).is_file() or (folder / SIGNATURES).is_file()
     }
     links = f"{found.links} of {len(agreed.links)} links"
-    words = [f"{links}: both ends signed the same digests of every word, so each heard what the other said."]
+    words = [
+        f"{links}: both ends signed the same digests of every message, so each received what the other sent."
+    ]
     if found.missing:
         words.append(f"Nothing was given of {', '.join(found.missing)}; their links are not verified.")
     if found.replayed:
         how = f"; the steps of {', '.join(found.recomputed)} were computed anew" if found.recomputed else ""
-        words.append(f"Played again from what all disclosed: every word comes out as it was signed{how}.")
+        words.append(f"Played again from what all disclosed: every message comes out as it was signed{how}.")
     else:
         words.append("Not played again: that needs what `hocket peer disclose` writes, from every member.")
-    words += [
-        f"Results in {folder} are as {len(names)} of {len(agreed.names)} members signed them: {', '.join(names)}."
-        for folder, names in signed.items()
-    ]
+    for folder, names in signed.items():
+        words.append(
+            f"Results in {folder} are as {len(names)} of {len(agreed.names)} members signed them: {', '.join(names)}."
+        )
     for folder, one in files.items():
         owner = transcripts[folder].member
         names = (FILE,) if one is None else one.files
@@ -118,8 +116,8 @@ def verify(
     return Answer(found.to_json() | about | ({"results_signed_by": by_folder} if signed else {}), words)
 
 
-def _dropped(plan: FederationPlan, given: Sequence[Transcript]) -> frozenset[str]:
-    """Members who need not have signed a plan, as all who stayed say that they left; the word of one is no proof."""
+def _dropped(plan: FederationPlan, given: Sequence[SignedTranscript]) -> frozenset[str]:
+    """Members who need not have signed a plan, as all who stayed report that they left; one report is no proof."""
     left = frozenset[str].intersection(*(frozenset(one.left) for one in given))
     stayed = {*plan.names} - left
     return left if len(stayed) > 1 and stayed <= {one.member for one in given} else frozenset()
@@ -133,20 +131,18 @@ def _signers(plan: FederationPlan) -> Iterator[str]:
         yield f"  {card.name:<{width}}  {card.fingerprint}{not_signed}"
 
 
-def disclose(
-    plan: Annotated[Path, Parameter(help="The plan that was run.")],
-    /,
-    *,
-    out: Annotated[Path, Parameter(name=["--out", "-o"], help="A new folder for what is disclosed.")],
-    yes: Annotated[bool, Parameter(negative=(), help="Disclose without being asked.")] = False,
-    home: HomeOption = None,
-) -> Answer:
-    """Write out this member's signed digests, noise keys and steps of a finished run, for whoever verifies it.
+def disclose(plan: PlayedPlan, /, *, out: OutFile, yes: bool = False, home: HomeFolder = None) -> Answer:
+    """Write out this member's signed digests, noise keys and steps of a finished run, for those who verify it.
 
-    Whoever heard this member's words learns its gradients from them: give them only to somebody whom all trust.
+    Anybody who received this member's messages learns its gradients from them: give them only to somebody whom all
+    trust.
+
+    Args:
+        out: A new folder for what is disclosed.
+        yes: Disclose without being asked.
     """
-    from hocket.federation.disclosure import FOLDER
-    from hocket.federation.verification import FILE
+    from hocket.federation.verification.noise_disclosure import FOLDER
+    from hocket.federation.verification.verify import FILE
 
     agreed, folder = folder_of(plan, home)
     if not (folder.path / FILE).is_file():
@@ -161,7 +157,7 @@ def disclose(
     if out.exists():
         raise BadConfig(f"{out} exists; name another folder with --out")
     warning = (
-        "With these keys and steps whoever heard this member's words knows its gradients in every round."
+        "With these keys and steps a receiver of this member's messages knows its gradients in every round."
     )
     agree("Disclose them?", [warning], yes=yes)
     out.mkdir(parents=True)

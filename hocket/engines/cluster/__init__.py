@@ -1,4 +1,4 @@
-"""The cluster: agents spread over the devices of many processes, words carried by JAX's own collectives."""
+"""The cluster: agents spread over the devices of many processes, messages carried by JAX's own collectives."""
 
 from hocket.engines.cluster.player import play_on_cluster
 from hocket.engines.cluster.processes import join

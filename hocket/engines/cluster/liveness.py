@@ -32,7 +32,7 @@ GONE = "process 0, which coordinates the cluster, no longer answers; it or its m
 ABORTED = "JAX ended this process, and said why above"
 
 
-class Watch(threading.Thread):
+class LivenessWatch(threading.Thread):
     """Gives signs of life, and looks for those of the others."""
 
     def __init__(
@@ -163,7 +163,7 @@ class Watch(threading.Thread):
 
 
 def _is_collective(error: Exception) -> bool:
-    """Whether words could not be carried between processes, as XLA reports it."""
+    """Whether messages could not be carried between processes, as XLA reports it."""
     text = str(error).lower()
     return any(name in text for name in ("gloo", "nccl", "connection closed by peer", "coordination service"))
 

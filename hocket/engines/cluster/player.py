@@ -12,17 +12,16 @@ import jax
 import numpy as np
 from jax.experimental import multihost_utils
 
-from hocket.algorithm import Algorithm, Tell, Total
+from hocket.algorithm import Algorithm, SecureSum, SendEach
 from hocket.engines.checkpoint import Checkpoint
 from hocket.engines.cluster.layout import Layout, crossing
 from hocket.engines.cluster.processes import join
 from hocket.engines.cluster.sharded import Sharded
-from hocket.engines.prepare import Measured, prepare
-from hocket.engines.program import Program
+from hocket.engines.compiled.program import Program
+from hocket.engines.prepare import Measuring, prepare
 from hocket.engines.simulator import Simulation, simulate
 from hocket.engines.solver import explained
-from hocket.engines.spoken import spoken_in_round
-from hocket.engines.traffic import word_bytes
+from hocket.engines.traffic import message_bytes, sent_in_round
 from hocket.errors import BadInput
 from hocket.runs.job import Job
 
@@ -37,7 +36,7 @@ class Traffic:
     crossing: int
     """Links between shards: the cut."""
     bytes_needed: int
-    """An agent's word once to every other shard with a neighbour; where neighbours are told apart, once to each."""
+    """An agent's message once to every other shard with a neighbour; where neighbours are told apart, once to each."""
     bytes_moved: int
     """With what pads loads of one trip to one size."""
 
@@ -58,13 +57,13 @@ class Traffic:
 def weigh(job: Job, program: Program, layout: Layout) -> Traffic:
     """The traffic of one round of a program."""
     needed = moved = 0
-    for spoken in spoken_in_round(job, program):
-        size = word_bytes(spoken)
-        if isinstance(spoken, Total):  # up and down a tree of shards
+    for outgoing in sent_in_round(job, program):
+        size = message_bytes(outgoing)
+        if isinstance(outgoing, SecureSum):  # up and down a tree of shards
             needed, moved = (count + 2 * (layout.shards - 1) * size for count in (needed, moved))
             continue
-        timetable = layout.told if isinstance(spoken, Tell) else layout.said
-        word = size // layout.tables.slots if isinstance(spoken, Tell) else size
+        timetable = layout.told if isinstance(outgoing, SendEach) else layout.said
+        word = size // layout.tables.slots if isinstance(outgoing, SendEach) else size
         needed, moved = needed + timetable.needed * word, moved + timetable.moved * word
     return Traffic(
         processes=jax.process_count(),
@@ -79,7 +78,7 @@ def weigh(job: Job, program: Program, layout: Layout) -> Traffic:
 def play_on_cluster(
     job: Job,
     algorithm: Algorithm,
-    measured: Measured,
+    measured: Measuring,
     *,
     checkpoint: Checkpoint | None = None,
     progress: bool | None = None,

@@ -18,7 +18,7 @@ import jax
 import numpy as np
 from jax.experimental import multihost_utils
 
-from hocket.engines.cluster.liveness import Watch
+from hocket.engines.cluster.liveness import LivenessWatch
 from hocket.errors import BadInput, ClusterError
 from hocket.files import json_value
 
@@ -33,7 +33,7 @@ HEARTBEAT = 100
 
 
 @dataclass(frozen=True)
-class Call:
+class ClusterPlace:
     """What a process needs to know to find the others; None where JAX finds it by itself."""
 
     address: str | None = None
@@ -41,10 +41,10 @@ class Call:
     number: int | None = None
 
 
-_watch: Watch | None = None
+_watch: LivenessWatch | None = None
 
 
-def join() -> Watch | None:
+def join() -> LivenessWatch | None:
     """Join the processes that were started together; a process that was started alone stays alone.
 
     Before anything is computed with JAX: afterwards its devices are fixed. A second call does nothing.
@@ -79,7 +79,7 @@ def join() -> Watch | None:
     finally:
         impatient.cancel()
     state = _state()
-    _watch = Watch(
+    _watch = LivenessWatch(
         state.client,
         jax.process_index(),
         jax.process_count(),
@@ -106,7 +106,7 @@ def _silent_output() -> Generator[None]:
         os.close(kept)
 
 
-def _called(environment: Mapping[str, str]) -> Call | None:
+def _called(environment: Mapping[str, str]) -> ClusterPlace | None:
     """How this process was started; None if alone."""
     if ADDRESS in environment and COUNT in environment:
         missing = [name for name in (COUNT, NUMBER) if not environment.get(name, "").isdigit()]
@@ -117,9 +117,9 @@ def _called(environment: Mapping[str, str]) -> Call | None:
         count, number = int(environment[COUNT]), int(environment[NUMBER])
         if not number < count:
             raise BadInput(f"{NUMBER} = {number} of {COUNT} = {count}; processes are numbered from 0")
-        return Call(environment[ADDRESS], count, number)
+        return ClusterPlace(environment[ADDRESS], count, number)
     started = [int(environment[name]) for name in LAUNCHERS if environment.get(name, "").isdigit()]
-    return Call() if started and max(started) > 1 else None
+    return ClusterPlace() if started and max(started) > 1 else None
 
 
 def _reach(address: str, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""How words cross between shards: a few trips, in each of which a shard sends to one other at most."""
+"""How messages cross between shards: a few trips, in each of which a shard sends to one other at most."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Trip(eqx.Module):
     pairs: tuple[tuple[int, int], ...] = eqx.field(static=True)
     """Who sends to whom."""
     rows: Int[Any, " load"]
-    """What this shard sends: rows of its words; arbitrary where it sends nothing, or less than the largest load."""
+    """What this shard sends: rows of its messages; arbitrary where it sends nothing, or less than the largest load."""
 
     @property
     def load(self) -> int:
@@ -49,7 +49,7 @@ class Routes(eqx.Module):
 
 
 @dataclass(frozen=True)
-class Timetable:
+class TripPlan:
     """The trips of one exchange, planned for all shards."""
 
     shards: int
@@ -93,7 +93,7 @@ class Timetable:
         return rows
 
 
-def plan_trips(shards: int, sender: np.ndarray, receiver: np.ndarray, row: np.ndarray) -> Timetable:
+def plan_trips(shards: int, sender: np.ndarray, receiver: np.ndarray, row: np.ndarray) -> TripPlan:
     """Trips that bring every row to every shard that asks for it; requests may repeat."""
     most = int(row.max(initial=0)) + 1  # a request as one number, which sorts ten times faster than three
     pair, wanted = np.divmod(np.unique((sender * shards + receiver) * most + row), most)
@@ -101,7 +101,7 @@ def plan_trips(shards: int, sender: np.ndarray, receiver: np.ndarray, row: np.nd
     loads = {
         divmod(int(a), shards): some for a, some in zip(pairs, np.split(wanted, first[1:]), strict=False)
     }
-    return Timetable(shards, loads, tuple(_share(shards, loads)))
+    return TripPlan(shards, loads, tuple(_share(shards, loads)))
 
 
 def _share(shards: int, loads: Mapping[tuple[int, int], np.ndarray]) -> list[tuple[tuple[int, int], ...]]:

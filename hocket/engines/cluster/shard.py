@@ -13,12 +13,12 @@ from jaxtyping import Bool, Int
 
 from hocket.engines.cluster.layout import Layout
 from hocket.engines.cluster.routes import SHARDS, Routes
-from hocket.engines.program import Population, Program
+from hocket.engines.compiled.program import Population, Program
 from hocket.networks.neighbour_tables import NeighbourTables
 from hocket.problems.objective_groups import Group
 
 
-class Shard(Population):
+class ShardPopulation(Population):
     """Some agents are here, the others are reached through the mesh."""
 
     agents: int = eqx.field(static=True)
@@ -90,7 +90,7 @@ def cut(program: Program, layout: Layout, shard: int) -> Program:
         tables=_wiring(layout, shard),
         draws={name: draw.among(links, agents) for name, draw in program.draws.items()},
         order=order,
-        population=Shard(
+        population=ShardPopulation(
             agents=layout.tables.n,
             stand_in=layout.row_of[agents].astype(np.int32),
             numbers=agents.astype(np.int32),
@@ -136,10 +136,10 @@ def _wiring(layout: Layout, shard: int) -> NeighbourTables:
     beyond = said.routes(shard).beyond
     matrix = None
     if whole.matrix is not None:
-        # A column for every row of words at hand; of nobody, for rows that only fill up.
-        heard = np.flatnonzero((layout.shard_of == shard) | whole.matrix[:, agents].any(axis=(0, 1)))
+        # A column for every row of messages at hand; of nobody, for rows that only fill up.
+        received = np.flatnonzero((layout.shard_of == shard) | whole.matrix[:, agents].any(axis=(0, 1)))
         matrix = np.zeros((whole.period, layout.size, layout.size + beyond), whole.matrix.dtype)
-        matrix[:, :, found(heard)] = whole.matrix[:, agents][:, :, heard]
+        matrix[:, :, found(received)] = whole.matrix[:, agents][:, :, received]
     told_at = np.zeros_like(neighbour)
     if whole.slots:
         row = layout.row_of[neighbour] * whole.slots + whole.back[agents]
@@ -176,7 +176,7 @@ def _groups(program: Program, layout: Layout, shard: int) -> tuple[tuple[Group, 
     parts, order, lined_up = [], np.zeros(layout.size, np.int32), 0
     for group in groups:
         place = np.full(layout.tables.n, -1)
-        place[np.asarray(group.members)] = np.arange(group.size)
+        place[np.asarray(group.members)] = np.arange(len(group.members))
         # Filled up to equally many for all shards, with agents whose gradients nobody asks for.
         count = int((place[layout.agents] >= 0).sum(axis=1).max())
         here = np.flatnonzero(place[agents] >= 0)

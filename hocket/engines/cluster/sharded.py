@@ -18,10 +18,10 @@ from hocket.algorithm import x_of
 from hocket.engines.cluster.layout import Layout, lay_out
 from hocket.engines.cluster.routes import SHARDS
 from hocket.engines.cluster.shard import cut, differing
-from hocket.engines.compiled import Blueprint, legs
-from hocket.engines.measures import Measures
-from hocket.engines.program import Carry, Program, Steps
-from hocket.engines.rounds import begin
+from hocket.engines.compiled.measures import Measures
+from hocket.engines.compiled.player import Blueprint, legs
+from hocket.engines.compiled.program import Carry, Program, Steps
+from hocket.engines.compiled.rounds import begin
 from hocket.engines.schedule import Looks
 
 HERE, EVERYWHERE = Spec(SHARDS), Spec()
@@ -37,7 +37,7 @@ CARRY: Any = Carry(**SPREAD)  # pyright: ignore[reportArgumentType]
 
 
 class Sharded:
-    """A program cut into shards, one per device; it is asked like any `hocket.engines.compiled.Player`.
+    """A program cut into shards, one per device; it is asked like any `hocket.engines.compiled.player.ProgramPlayer`.
 
     All processes make the same calls in the same order: each answers for all, and every one of them waits for the
     others.

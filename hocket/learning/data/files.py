@@ -13,18 +13,21 @@ import sys
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from urllib.request import urlopen
 
-from hocket.errors import BadInput, BadProblem, NoData
+from hocket.errors import BadProblem, NoData
+from hocket.machine import replaced
 
 VARIABLE = "HOCKET_DATA"
 """Names the data folder where no argument does."""
 SECONDS = 30
 """How long a silent server is waited for."""
+LARGEST = 1 << 30
+"""Bytes of a download that are read at most."""
 
 
 @dataclass(frozen=True)
-class Source:
+class PublishedFile:
     """One published file."""
 
     dataset: str
@@ -55,7 +58,7 @@ def data_folder(data: str | Path | None) -> Path | None:
     return folder
 
 
-def read(source: Source, data: str | Path | None = None, *, fetch: bool = False) -> bytes:
+def read(source: PublishedFile, data: str | Path | None = None, *, fetch: bool = False) -> bytes:
     """The file's content, unpacked and checked; with `fetch` it is downloaded where it is missing."""
     folder = data_folder(data)
     path = _within(source, folder) if folder is not None else _kept(source, fetch)
@@ -69,7 +72,7 @@ def read(source: Source, data: str | Path | None = None, *, fetch: bool = False)
     return content
 
 
-def _within(source: Source, folder: Path) -> Path:
+def _within(source: PublishedFile, folder: Path) -> Path:
     for parent in (folder / source.dataset, folder):
         for name in (source.name, source.name + ".gz"):
             if (parent / name).is_file():
@@ -80,12 +83,14 @@ def _within(source: Source, folder: Path) -> Path:
     )
 
 
-def _kept(source: Source, fetch: bool) -> Path:
-    path = download(source) if fetch else cached(source)
-    if path is None:
-        raise NoData(
-            f"there is no {source.name}: name the folder that holds it, set {VARIABLE}, or allow a download"
-        )
+def _kept(source: PublishedFile, fetch: bool) -> Path:
+    path = cached(source)
+    if not path.is_file():
+        if not fetch:
+            raise NoData(
+                f"there is no {source.name}: name the folder that holds it, set {VARIABLE}, or allow a download"
+            )
+        download(source)
     return path
 
 
@@ -102,84 +107,41 @@ def _unpacked(path: Path) -> bytes:
         ) from error
 
 
-def cached(source: Source) -> Path | None:
-    """An earlier download, if there is one."""
-    try:
-        path = _cache(source) / source.download_name
-    except BadInput:  # without the means to download nothing was
-        return None
-    return path if path.is_file() else None
+def cached(source: PublishedFile) -> Path:
+    """Where an earlier download lies, if there was one."""
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return caches / "hocket" / source.dataset / source.download_name
 
 
-def download(source: Source) -> Path:
-    """Fetch the file unless that was done before; what arrives with another hash is thrown away."""
-    pooch = _pooch()
-    bar = _Bar(source.download_name)
-    downloader = pooch.HTTPDownloader(progressbar=bar if sys.stderr.isatty() else False, timeout=SECONDS)
+def download(source: PublishedFile) -> None:
+    """Fetch the file into the cache; content with another hash is refused."""
+    from rich.console import Console
+    from rich.progress import wrap_file
+
     try:
-        # The name of the place, not its contents: pooch says on its own logger that it downloads.
-        pooch.get_logger().setLevel("WARNING")
-        path = pooch.retrieve(
-            source.url,
-            known_hash=f"sha256:{source.download_sha256}",
-            fname=source.download_name,
-            path=_cache(source),
-            downloader=downloader,
-        )
-    except (OSError, ValueError) as error:  # no connection, or another hash
+        with (
+            urlopen(source.url, timeout=SECONDS) as answer,
+            wrap_file(
+                answer,
+                total=int(answer.headers.get("Content-Length") or 0),
+                description=source.download_name,
+                console=Console(stderr=True),
+                transient=True,
+                disable=not sys.stderr.isatty(),
+            ) as file,
+        ):
+            content = file.read(LARGEST)
+    except OSError as error:
         raise BadProblem(
             f"{source.url} could not be downloaded ({error}); try again, or fetch it yourself and name its folder"
         ) from error
-    finally:
-        bar.close()
-    return Path(path)
-
-
-def _cache(source: Source) -> Path:
-    return Path(_pooch().os_cache("hocket")) / source.dataset
-
-
-def _pooch() -> Any:
-    try:
-        import pooch
-    except ImportError as error:
-        raise BadInput(
-            "downloads need the package pooch; install hocket[learning], or name a data folder"
-        ) from error
-    return pooch
-
-
-class _Bar:
-    """What pooch asks of a progress bar, drawn by rich."""
-
-    def __init__(self, name: str):
-        self.name = name
-        self.total = 0
-        self._bar: Any = None
-        self._task: Any = None
-
-    def update(self, count: int) -> None:
-        if self._bar is None:
-            from rich.console import Console
-            from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
-
-            self._bar = Progress(
-                TextColumn(self.name),
-                BarColumn(),
-                DownloadColumn(),
-                console=Console(stderr=True),
-                transient=True,
-            )
-            self._bar.start()
-            self._task = self._bar.add_task(self.name, total=self.total)
-        self._bar.update(self._task, advance=count)
-
-    def reset(self) -> None:
-        """Pooch starts over before its last update, which is of the whole length."""
-        if self._bar is not None:
-            self._bar.reset(self._task, total=self.total)
-
-    def close(self) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
+    found = hashlib.sha256(content).hexdigest()
+    if found != source.download_sha256:
+        raise BadProblem(
+            f"{source.url} could not be downloaded (its SHA-256 hash is {found[:16]}… instead of "
+            f"{source.download_sha256[:16]}…); try again, or fetch it yourself and name its folder"
+        )
+    path = cached(source)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replaced(path) as file:
+        file.write(content)

@@ -9,7 +9,7 @@ import numpy as np
 
 from hocket.errors import BadProblem
 from hocket.learning.data.dataset import Dataset, Split
-from hocket.learning.data.files import Source, read
+from hocket.learning.data.files import PublishedFile, read
 
 BYTES = 8
 """The code of unsigned bytes, the only kind of numbers in MNIST."""
@@ -38,8 +38,8 @@ def read_idx(content: bytes, name: str) -> np.ndarray:
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
 
 
-def _source(name: str, sha256: str, packed_sha256: str) -> Source:
-    return Source("mnist", name, sha256, f"{MIRROR}{name}.gz", packed_sha256)
+def _source(name: str, sha256: str, packed_sha256: str) -> PublishedFile:
+    return PublishedFile("mnist", name, sha256, f"{MIRROR}{name}.gz", packed_sha256)
 
 
 TRAIN_INPUTS = _source(
@@ -70,7 +70,7 @@ def mnist(data: str | Path | None = None, *, download: bool = False) -> Split:
     The choice for the paper's second figure. Images are 28×28 bytes.
     """
 
-    def part(name: str, inputs: Source, labels: Source) -> Dataset:
+    def part(name: str, inputs: PublishedFile, labels: PublishedFile) -> Dataset:
         return Dataset(
             name,
             read_idx(read(inputs, data, fetch=download), inputs.name),

@@ -52,13 +52,13 @@ class Call:
     role: Role
     plan: str
     """The plan's hash in hex."""
-    speaker: str
+    sender: str
     other: str
 
     @property
     def link(self) -> tuple[str, str, str]:
         """The plan, who listens and who dials: the same for both ends."""
-        ends = (self.speaker, self.other) if self.role is Role.LISTENS else (self.other, self.speaker)
+        ends = (self.sender, self.other) if self.role is Role.LISTENS else (self.other, self.sender)
         return (self.plan, *ends)
 
     def signed_by(self, identity: Identity, challenge: bytes) -> bytes:
@@ -68,7 +68,7 @@ class Call:
             "relay": self.relay,
             "role": str(self.role),
             "plan": self.plan,
-            "from": self.speaker,
+            "from": self.sender,
             "to": self.other,
             "signature": base64.b64encode(signature).decode(),
         }
@@ -79,7 +79,7 @@ class Call:
         return verify(certificate, self._to_sign(challenge), PURPOSE, signature)
 
     def _to_sign(self, challenge: bytes) -> bytes:
-        fields = [self.relay, str(self.role), self.plan, self.speaker, self.other]
+        fields = [self.relay, str(self.role), self.plan, self.sender, self.other]
         return b"".join(len(part).to_bytes(2, "big") + part for part in (*map(str.encode, fields), challenge))
 
 

@@ -5,27 +5,25 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable
 from typing import Any
 
-from hocket.errors import LinkError
+from hocket.errors import HocketError
 from hocket.links.relay.connection import Connection
-from hocket.links.relay.pipes import Pipe
+from hocket.links.relay.pipe import Pipe
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
 """Seconds between two attempts; each pause is twice the one before."""
 
 
-def forget(tasks: set[asyncio.Task[None]], task: asyncio.Task[None]) -> None:
-    """Leave a task that is done out of these."""
-    tasks.discard(task)
-    look(task)
+BROKEN = (OSError, TimeoutError, EOFError, HocketError)
+"""How a connection ends that broke: it is opened anew, and nobody else needs to know."""
 
 
 def look(task: asyncio.Task[Any]) -> None:
-    """Take note of how a task ended, whatever it was."""
-    if not task.cancelled():
-        task.exception()  # a way that broke is opened anew
+    """Take note of how a task for one connection ended; anything but a broken one is an error of ours, and logged."""
+    if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, BROKEN):
+        about = {"message": "a connection was given up", "exception": error, "task": task}
+        task.get_loop().call_exception_handler(about)
 
 
 class Pauses:
@@ -64,14 +62,3 @@ async def carry_both_ways(connection: Connection, pipe: Pipe) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
         pipe.close()
         connection.close()
-
-
-async def or_close(pipe: Pipe, waiting: Awaitable[bool]) -> bool:
-    """Whether it is joined; where not, it is closed."""
-    try:
-        return await waiting
-    except BaseException as error:
-        pipe.close()
-        if isinstance(error, LinkError):
-            raise LinkError(f"the relay was lost: {error}") from None
-        raise

@@ -14,6 +14,7 @@ from typing import Any
 
 from hocket.links.relay.crowd import READ_AT_ALL, READ_AT_ONCE, Crowd, address_of
 
+Bytes = bytes | bytearray | memoryview
 TLS_BEGINS = b"\x16"
 """The first byte of a hello."""
 NO_TLS = (
@@ -159,12 +160,12 @@ class Connection:
             raise asyncio.IncompleteReadError(found, count)
         return piece
 
-    async def write(self, data: bytes | memoryview) -> None:
+    async def write(self, data: Bytes) -> None:
         """Pass bytes on; waits until the system has taken them."""
         self.write_now(data)
         await self.drained()
 
-    def write_now(self, data: bytes | memoryview) -> None:
+    def write_now(self, data: Bytes) -> None:
         """Pass bytes on, however many are under way."""
         if self.closing:
             raise ConnectionResetError("the other end has hung up")
@@ -288,7 +289,7 @@ class Connection:
         if self._piece or self._crowd is not None:
             self._waiting.set_result(None)
 
-    def _push(self, data: bytes | memoryview) -> None:
+    def _push(self, data: Bytes) -> None:
         sent = 0
         if not self._backlog:
             sent = self._sent(data)
@@ -298,7 +299,7 @@ class Connection:
             self._writable.clear()
         self._backlog.append(memoryview(bytes(data[sent:])))
 
-    def _sent(self, data: bytes | memoryview) -> int:
+    def _sent(self, data: Bytes) -> int:
         """Bytes of these that the system took."""
         try:
             return self._socket.send(data)

@@ -21,7 +21,7 @@ import signal
 import socket
 import sys
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -31,11 +31,11 @@ from hocket.errors import HocketError
 from hocket.files import json_value
 from hocket.links.identity import Identity
 from hocket.links.relay.call import Call, Role
-from hocket.links.relay.carrying import Pauses, carry_both_ways, forget, or_close
+from hocket.links.relay.carrying import Pauses, carry_both_ways, look
 from hocket.links.relay.connection import TLS_BEGINS, Connection, keep_memory
 from hocket.links.relay.crowd import Crowd
 from hocket.links.relay.outbound import called, connected, in_words, joined
-from hocket.links.relay.pipes import Pipe
+from hocket.links.relay.pipe import Pipe
 from hocket.links.relay.way import Way, open_door
 from hocket.machine import LOOPBACK, UNIX
 
@@ -105,11 +105,13 @@ class Forwarder:
         """Connections to relays by which no neighbour has spoken yet."""
         self._silent: set[tuple[str, str]] = set()
         """A neighbour and a relay of ours that said it had come, and nothing came."""
-        self._said: dict[tuple[str, str], dict[str, Any]] = {}
+        self._reported: dict[tuple[str, str], dict[str, Any]] = {}
         self._keeping: list[asyncio.Task[None]] = []
-        self._idle: set[asyncio.Task[None]] = set()
-        """Joined, and nothing was said yet."""
         self._carrying: set[asyncio.Task[None]] = set()
+        self._idle: set[asyncio.Task[None]] = set()
+        """Of these, who are joined and have not heard from the neighbour yet."""
+        self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Has an error once no way can be kept open any more."""
 
     async def open(self) -> None:
         """Begin to take what gRPC dials."""
@@ -125,6 +127,20 @@ class Forwarder:
             for relay in self.orders.relays:
                 self._keep(self._keep_parked(name, relay, address))
 
+    async def follow(self, lines: asyncio.StreamReader) -> None:
+        """Wait where the member says that it listens, until it ends; an error in what keeps ways open is raised."""
+
+        async def read() -> None:
+            while line := await lines.readline():
+                self.park(json_value(line)["listen"])
+
+        reading = asyncio.create_task(read())
+        try:
+            await asyncio.wait([reading, self.failure], return_when=asyncio.FIRST_COMPLETED)
+            await (self.failure if self.failure.done() else reading)
+        finally:
+            reading.cancel()
+
     async def close(self) -> None:
         """Stop, once what is on its way is delivered or a few seconds have passed."""
         over = [*self._keeping, *self._idle]
@@ -137,56 +153,63 @@ class Forwarder:
             task.cancel()
         await asyncio.gather(*self._carrying, return_exceptions=True)
 
-    def carry(self, work: Awaitable[None]) -> asyncio.Task[None]:
+    def carry(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Have something done until the end."""
-        task = asyncio.ensure_future(work)
-        self.carried(task)
+        task = asyncio.create_task(work)
+        self._carrying.add(task)
+        task.add_done_callback(self._carrying.discard)
+        task.add_done_callback(look)
         return task
 
-    def carried(self, task: asyncio.Task[None]) -> None:
-        """From now on what this task does is waited for at the end."""
-        self._idle.discard(task)
-        self._carrying.add(task)
-        task.add_done_callback(partial(forget, self._carrying))
-
-    def say(self, about: str, relay: str, trouble: str | None) -> None:
+    def report_trouble(self, about: str, relay: str, trouble: str | None) -> None:
         """Report how it stands with a neighbour at a relay, if that is new."""
         news = {"about": about, "relay": relay, "trouble": trouble}
-        if self._said.get((about, relay)) != news and self.report(news):
-            self._said[about, relay] = news
+        if self._reported.get((about, relay)) != news and self.report(news):
+            self._reported[about, relay] = news
 
-    async def call(self, role: Role, neighbour: str, relay: str) -> Pipe:
+    async def join(self, role: Role, neighbour: str, relay: str, waiting: Callable[[], None]) -> Pipe | None:
+        """A pipe that leads to a neighbour, as this relay says; None if the relay wants to be called again. Calls
+        `waiting` once the relay has taken the call."""
         orders = self.orders
         mine = Call(relay, role, orders.plan, orders.identity.name, neighbour)
-        return await self.crowd.charged(
+        pipe = await self.crowd.charged(
             partial(called, mine, orders.identity, kept_proxy=orders.kept_proxy, crowd=self.crowd)
         )
+        waiting()
+        return pipe if await self.crowd.charged(partial(joined, pipe)) else None
 
-    def _keep(self, work: Awaitable[None]) -> None:
-        self._keeping.append(asyncio.ensure_future(work))
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._keeping.append(task)
+        task.add_done_callback(self._kept)
+
+    def _kept(self, task: asyncio.Task[None]) -> None:
+        """What keeps ways open never ends by itself: if it does, its error is that of the whole forwarder."""
+        if not task.cancelled() and (error := task.exception()) is not None and not self.failure.done():
+            self.failure.set_exception(error)
 
     async def _keep_parked(self, name: str, relay: str, address: str) -> None:
         """One connection after the other that waits for this neighbour at this relay, and a few that are joined."""
         pauses, joined_already = Pauses(), deque[asyncio.Task[None]]()
+
+        def waiting() -> None:
+            if (name, relay) not in self._silent:
+                self.report_trouble(name, relay, None)
+
         while True:
             try:
-                pipe = await self.call(Role.LISTENS, name, relay)
-                if (name, relay) not in self._silent:
-                    self.say(name, relay, None)
-                met = await or_close(pipe, self.crowd.charged(partial(joined, pipe)))
+                pipe = await self.join(Role.LISTENS, name, relay, waiting)
             except HocketError as error:
-                self.say(name, relay, str(error))
+                self.report_trouble(name, relay, str(error))
             else:
-                if met:
-                    task = asyncio.create_task(self._let_in(pipe, name, relay, address))
+                if pipe is not None:
+                    task = self.carry(self._let_in(pipe, name, relay, address))
                     task.add_done_callback(pipe.connection.close_after)
                     self._idle.add(task)
-                    task.add_done_callback(partial(forget, self._idle))
+                    task.add_done_callback(self._idle.discard)
                     joined_already.append(task)
                     if len(joined_already) > JOINED_AT_ONCE:
                         joined_already.popleft().cancel()
-                else:
-                    pipe.close()
             await pauses.next()
 
     async def _let_in(self, pipe: Pipe, name: str, relay: str, address: str) -> None:
@@ -205,13 +228,13 @@ class Forwarder:
                     return
             if hello[:1] != TLS_BEGINS:
                 self._silent.add((name, relay))
-                self.say(name, relay, f"the relay {relay} says that {name} has come, but {what}")
+                self.report_trouble(name, relay, f"the relay {relay} says that {name} has come, but {what}")
                 return
             task = asyncio.current_task()
             assert task is not None
-            self.carried(task)
+            self._idle.discard(task)  # from now on it is waited for at the end
             self._silent.discard((name, relay))
-            self.say(name, relay, None)
+            self.report_trouble(name, relay, None)
             pipe.connection.known()
             connection = Connection(await _to_member(address))
             connection.write_now(hello)
@@ -258,8 +281,7 @@ async def main() -> None:
     try:
         await forwarder.open()
         report({})  # it takes what gRPC dials
-        while line := await lines.readline():
-            forwarder.park(json_value(line)["listen"])
+        await forwarder.follow(lines)
     finally:
         await forwarder.close()
     shutil.rmtree(orders.folder, ignore_errors=True)  # the member is gone, and perhaps could not

@@ -26,9 +26,10 @@ STARTING = 60.0
 LONGEST_LINE = 1 << 16
 LAST_WORDS = 400
 """Characters of what the process wrote as it failed that are shown."""
+NOT_STARTED = "the process that leads links through a relay did not start"
 
 
-class Say(Protocol):
+class LogEvent(Protocol):
     """Puts an event down, as the log of a run does."""
 
     def __call__(self, event: str, **about: Any) -> None: ...
@@ -41,35 +42,35 @@ def no_log(event: str, **about: Any) -> None:
 class Forwarding:
     """A forwarder's process, as its member sees it. Make one with `start`."""
 
-    def __init__(self, orders: Orders, say: Say = no_log):
+    def __init__(self, orders: Orders, log: LogEvent = no_log):
         self.orders = dataclasses.replace(orders, folder=tempfile.mkdtemp(prefix="hocket-"))
-        self.say = say
+        self.log = log
         self.channels: GrpcChannels | None = None
         """The links that lead through it, once they are open."""
-        self._standing: dict[str, dict[str, str | None]] = {}
-        """By neighbour and relay: what is wrong there, None if nothing."""
+        self._troubles: dict[str, dict[str, str | None]] = {}
+        """By neighbour and relay: what is wrong there, None if nothing. An empty relay is the process itself."""
         self._process: asyncio.subprocess.Process | None = None
         self._listening: str | None = None
-        self._minding: asyncio.Task[None] | None = None
+        self._supervising: asyncio.Task[None] | None = None
         self._complaining: asyncio.Task[str] | None = None
-        self._closing = False
 
     @classmethod
-    async def start(cls, orders: Orders, say: Say = no_log) -> Forwarding:
-        """A running forwarder; who listens tells it so with `listens_at`. What it complains of goes to `say`."""
-        made = cls(orders, say)
+    async def start(cls, orders: Orders, log: LogEvent = no_log) -> Forwarding:
+        """A running forwarder; the member tells it by `listens_at` where it listens. Its complaints go to the log."""
+        made = cls(orders, log)
         try:
-            await made._begin()
+            process = await made._begin()
         except BaseException:
             await made.close()
             raise
-        made._minding = asyncio.create_task(made._mind())
+        made._supervising = asyncio.create_task(made._supervise(process))
+        made._supervising.add_done_callback(made._observe)
         return made
 
     def listens_at(self, address: str) -> None:
         """The member listens here now: those who dial it may be let through."""
         self._listening = address
-        self._tell({"listen": address})
+        self._tell_address()
 
     @property
     def neighbours(self) -> frozenset[str]:
@@ -81,87 +82,110 @@ class Forwarding:
         """By neighbour, the relays at which nothing is wrong."""
         return {
             name: ", ".join(relay for relay, trouble in at.items() if trouble is None)
-            for name, at in self._standing.items()
+            for name, at in self._troubles.items()
             if None in at.values()
         }
 
     def trouble(self, neighbour: str) -> str | None:
         """Why there is no way to a neighbour, in the relays' words; None if there is, or nothing is known."""
-        at = self._standing.get(neighbour, {})
+        at = self._troubles.get(neighbour, {})
         return None if not at or None in at.values() else "; ".join(filter(None, at.values()))
 
     async def close(self) -> None:
         """End the process, once what it was given is delivered."""
-        self._closing = True
-        if self._minding is not None:
-            self._minding.cancel()
-            await asyncio.gather(self._minding, return_exceptions=True)
-        process = self._process
-        if process is not None:
-            if process.stdin is not None:
-                process.stdin.close()
+        if self._supervising is not None:
+            self._supervising.cancel()
+            await asyncio.wait([self._supervising])
+        if self._process is not None:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
             try:
-                await asyncio.wait_for(process.wait(), FAREWELL + 2)
+                await asyncio.wait_for(self._process.wait(), FAREWELL + 2)
             except TimeoutError:
-                process.kill()
-                await process.wait()
-            await self._last_words()
+                self._process.kill()
+            await self._last_words(self._process)
         shutil.rmtree(self.orders.folder, ignore_errors=True)
 
-    async def _begin(self) -> None:
+    async def _begin(self) -> asyncio.subprocess.Process:
+        """Start the process, and wait until it takes connections."""
         if len(os.fsencode(self.orders.listening_at)) > LONGEST_PATH:
             raise LinkError(
                 f"the folder for temporary files, {tempfile.gettempdir()}, has too long a name for sockets to lie in "
                 "it; set TMPDIR to a folder with a shorter name"
             )
         command = running("hocket.links.relay.forwarder", isolated=True)
-        self._process = process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            limit=LONGEST_LINE,
-            start_new_session=True,  # Ctrl-C is for the member, which ends this process last
-        )
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                limit=LONGEST_LINE,
+                start_new_session=True,  # Ctrl-C is for the member, which ends this process last
+            )
+        except OSError as error:
+            raise LinkError(f"{NOT_STARTED}: {error.strerror}; make room for one more process") from None
+        self._process = process
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
         self._complaining = asyncio.create_task(self._complaints(process.stderr))
         process.stdin.write(self.orders.line().encode() + b"\n")
         try:
-            line = await asyncio.wait_for(process.stdout.readline(), STARTING)
-            json_value(line)  # nothing but that it has begun
+            json_value(await asyncio.wait_for(process.stdout.readline(), STARTING))
         except (TimeoutError, ValueError):
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
                     process.kill()
-            words = await self._last_words()
+            words = await self._last_words(process)
             raise LinkError(
-                f"the process that leads links through a relay did not start: {words or 'it said nothing'}; try it "
-                f"with: {' '.join(command)} < /dev/null"
+                f"{NOT_STARTED}: {words or 'it said nothing'}; try it with: {' '.join(command)} < /dev/null"
             ) from None
-        if self._listening is not None:
-            self._tell({"listen": self._listening})
+        self._tell_address()
+        return process
 
-    async def _mind(self) -> None:
-        """Read what the process reports, and start it again if it dies."""
+    async def _supervise(self, process: asyncio.subprocess.Process) -> None:
+        """Read what the process reports, and start it again whenever it ends, until it starts."""
         pauses = Pauses()
         while True:
-            assert self._process is not None
-            assert self._process.stdout is not None
-            while line := await self._process.stdout.readline():
-                self._take_in(json_value(line))
-            code, words = await self._process.wait(), await self._last_words()
-            self.say("forwarder ended", code=code, words=words)
-            for name in self.neighbours:
-                self._note(
-                    name, "", "the process that leads this link through a relay ended; it is started again"
-                )
-            with contextlib.suppress(LinkError):
+            await self._follow(process)
+            code, words = await process.wait(), await self._last_words(process)
+            self.log("forwarder ended", code=code, words=words)
+            self._note_everywhere(
+                "the process that leads this link through a relay ended; it is started again"
+            )
+            while process.returncode is not None:
                 await pauses.next()
-                await self._begin()
-                for at in self._standing.values():
-                    at.pop("", None)
+                try:
+                    process = await self._begin()
+                except LinkError as error:
+                    self.log("forwarder", words=str(error))
+                    self._note_everywhere(str(error))
+            for at in self._troubles.values():
+                at.pop("", None)
+
+    def _observe(self, task: asyncio.Task[None]) -> None:
+        """No error of ours goes unsaid: the links are lost with the supervisor."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.log("forwarder", words=repr(error))
+            self._note_everywhere(
+                f"the process that leads this link through a relay is looked after no more: {error!r}"
+            )
+
+    async def _follow(self, process: asyncio.subprocess.Process) -> None:
+        """Take in its reports until it ends; a line that is none, late or torn, is left out."""
+        assert process.stdout is not None
+        while True:
+            try:
+                line = await process.stdout.readline()
+                if not line:
+                    return
+                news = json_value(line)
+                about, relay, trouble = (news[key] for key in ("about", "relay", "trouble"))
+            except (ValueError, KeyError, TypeError):
+                continue
+            if about in self.neighbours:
+                self._note(about, relay, None if trouble is None else shown(trouble, 400))
 
     async def _complaints(self, errors: asyncio.StreamReader) -> str:
         """Log what the process writes to its standard error, until it ends; returns the end of that."""
@@ -169,32 +193,30 @@ class Forwarding:
         while piece := await errors.read(LONGEST_LINE):
             said = piece.decode(errors="replace").strip()
             last = f"{last}\n{said}"[-LAST_WORDS:]
-            self.say("forwarder", words=said[-LAST_WORDS:])
+            self.log("forwarder", words=said[-LAST_WORDS:])
         return shown(last.strip(), LAST_WORDS)
 
-    async def _last_words(self) -> str:
+    async def _last_words(self, process: asyncio.subprocess.Process) -> str:
         """What the process wrote last to its standard error, once it has ended."""
+        await process.wait()
         return "" if self._complaining is None else await self._complaining
 
-    def _take_in(self, news: dict[str, Any]) -> None:
-        trouble = news["trouble"]
-        self._note(news["about"], news["relay"], None if trouble is None else shown(trouble, 400))
+    def _note_everywhere(self, trouble: str) -> None:
+        for name in self.neighbours:
+            self._troubles[name] = {}
+            self._note(name, "", trouble)
 
     def _note(self, name: str, relay: str, trouble: str | None) -> None:
-        if not relay:
-            self._standing[name] = {}
-        self._standing.setdefault(name, {})[relay] = trouble
+        self._troubles.setdefault(name, {})[relay] = trouble
         words, channels = self.trouble(name), self.channels
         if words is not None and channels is not None and channels.lines[name].stream is None:
-            with contextlib.suppress(
-                asyncio.QueueFull
-            ):  # then there is enough to hear; it will be asked again
+            with contextlib.suppress(asyncio.QueueFull):  # then there is enough to receive; it is asked again
                 channels.events.put_nowait(Lost(name, words))
 
-    def _tell(self, order: dict[str, Any]) -> None:
-        if self._process is not None and self._process.stdin is not None:
+    def _tell_address(self) -> None:
+        if self._listening is not None and self._process is not None and self._process.stdin is not None:
             with contextlib.suppress(OSError, RuntimeError):
-                self._process.stdin.write(json.dumps(order).encode() + b"\n")
+                self._process.stdin.write(json.dumps({"listen": self._listening}).encode() + b"\n")
 
 
 class RelayedChannels:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import os
 import re
 import socket
@@ -17,11 +18,11 @@ from hocket.links.identity import Identity
 from hocket.links.relay.call import AGAIN, CHALLENGE_BYTES, JOINED, NO, WAIT, Call, words_of
 from hocket.links.relay.connection import Connection
 from hocket.links.relay.crowd import Crowd
-from hocket.links.relay.pipes import MAGIC, Pipe, PlainPipe, web_client
+from hocket.links.relay.pipe import Pipe, dial_web
 from hocket.links.relay.proxy import proxy_for
 from hocket.links.text import shown
 
-NAME = re.compile(r"(?:(wss|ws|tcp)://)?(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
+NAME = re.compile(r"(ws://)?(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 LAST_PORT = (1 << 16) - 1
 PATIENCE = 15.0
 """Seconds from the first packet to the relay's answer."""
@@ -29,41 +30,45 @@ PATIENCE = 15.0
 
 @dataclass(frozen=True)
 class RelayName:
-    """A relay as a card names it: host:port, which is WebSocket over TLS, or ws:// without, or tcp:// for plain TCP."""
+    """A relay as a card names it: host:port, which is WebSocket over TLS; ws:// without TLS, on this machine alone."""
 
     text: str
 
     def __post_init__(self) -> None:
         found = NAME.fullmatch(self.text)
         if found is None or not 1 <= int(found[3]) <= LAST_PORT:
+            raise BadPlan(f"{self.text!r} is no relay; write host:port such as relay.example:443")
+        if not self.secure and not _is_here(self.host):
             raise BadPlan(
-                f"{self.text!r} is no relay; write host:port such as relay.example:443, or tcp://host:port without "
-                "WebSocket and TLS"
+                f"the relay {self.text!r} would be spoken to without TLS; ws:// is for this machine alone, such as "
+                f"ws://127.0.0.1:8080: write {self.place}"
             )
 
     @property
-    def _parts(self) -> tuple[str, str, int]:
-        found = NAME.fullmatch(self.text)
-        assert found is not None
-        return found[1] or "wss", found[2].strip("[]"), int(found[3])
-
-    @property
-    def scheme(self) -> str:
-        """wss, ws or tcp."""
-        return self._parts[0]
-
-    @property
-    def host(self) -> str:
-        return self._parts[1]
-
-    @property
-    def port(self) -> int:
-        return self._parts[2]
+    def secure(self) -> bool:
+        """Whether it is spoken to by TLS."""
+        return not self.text.startswith("ws://")
 
     @property
     def place(self) -> str:
         """host:port, as a web address has it."""
-        return self.text.partition("://")[2] or self.text
+        return self.text.removeprefix("ws://")
+
+    @property
+    def host(self) -> str:
+        return self.place.rpartition(":")[0].strip("[]")
+
+    @property
+    def port(self) -> int:
+        return int(self.place.rpartition(":")[2])
+
+
+def _is_here(host: str) -> bool:
+    """Whether a host is this machine by its name alone."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 async def called(
@@ -75,13 +80,13 @@ async def called(
         async with asyncio.timeout(PATIENCE):
             pipe = await _reach(name, kept_proxy, crowd)
             try:
-                challenge = await pipe.hear()
+                challenge = await pipe.receive_message()
                 if len(challenge) != CHALLENGE_BYTES:
                     raise LinkError("what answers there is no relay")
-                await pipe.say(call.signed_by(identity, challenge))
-                answer = await pipe.hear()
+                await pipe.send(call.signed_by(identity, challenge))
+                answer = await pipe.receive_message()
                 if answer != WAIT:
-                    raise LinkError(f"it refuses {call.speaker}: {words_of(answer)}")
+                    raise LinkError(f"it refuses {call.sender}: {words_of(answer)}")
             except BaseException:
                 pipe.close()
                 raise
@@ -96,42 +101,39 @@ async def called(
 
 
 async def joined(pipe: Pipe) -> bool:
-    """Wait for the other end; False where the relay wants to be called again."""
+    """Wait for the other end; False where the relay wants to be called again. Unless it is joined, it is closed."""
     try:
-        answer = await pipe.hear()
+        answer = await pipe.receive_message()
+        if answer == JOINED:
+            return True
+        if answer == AGAIN:
+            pipe.close()
+            return False
+        why = f"it refuses: {words_of(answer)}" if answer[:1] == NO else "what answers there is no relay"
     except (OSError, asyncio.IncompleteReadError) as error:
-        raise LinkError(in_words(error)) from None
-    if answer[:1] == NO:
-        raise LinkError(f"it refuses: {words_of(answer)}")
-    if answer not in (JOINED, AGAIN):
-        raise LinkError("what answers there is no relay")
-    return answer == JOINED
+        why = in_words(error)
+    except BaseException:
+        pipe.close()
+        raise
+    pipe.close()
+    raise LinkError(f"the relay was lost: {why}")
 
 
 async def _reach(name: RelayName, kept_proxy: Path | None, crowd: Crowd | None = None) -> Pipe:
     proxy = proxy_for(name.host, kept_proxy)
     where = (name.host, name.port) if proxy is None else (proxy.host, proxy.port)
     try:
-        connection = await connected(*where)
+        stream = Connection(await connected(*where), crowd)
     except OSError as error:
         if proxy is None:
             raise
         raise LinkError(f"the proxy {proxy} cannot be reached: {in_words(error)}") from None
     try:
         if proxy is not None:
-            await proxy.pass_through(connection, name.place.rpartition(":")[0], name.port)
-        secure = _context() if name.scheme == "wss" else None
-    except BaseException:
-        connection.close()
-        raise
-    stream = Connection(connection, crowd)
-    try:
-        if secure is not None:
-            await stream.secure(secure, host=name.host)
-        if name.scheme == "tcp":
-            stream.write_now(MAGIC)
-            return PlainPipe(stream)
-        return await web_client(stream, name.place, secure=secure is not None)
+            await proxy.pass_through(stream, name.place)
+        if name.secure:
+            await stream.secure(_context(), host=name.host)
+        return await dial_web(stream, name.place, secure=name.secure)
     except BaseException:
         stream.abort()
         raise

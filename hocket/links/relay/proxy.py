@@ -9,7 +9,6 @@ import asyncio
 import base64
 import os
 import re
-import socket
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies_environment, proxy_bypass
 
 from hocket.errors import BadConfig, LinkError
+from hocket.links.relay.connection import Connection
 from hocket.links.text import shown
 
 LONGEST_ANSWER = 8192
@@ -57,21 +57,17 @@ class Proxy:
         )
         return cls(host, port, secret)
 
-    async def pass_through(self, connection: socket.socket, host: str, port: int) -> None:
-        """Have everything after this passed on to that address."""
-        loop, target = asyncio.get_running_loop(), f"{host}:{port}"
+    async def pass_through(self, connection: Connection, target: str) -> None:
+        """Have everything after this passed on to that host:port."""
         lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}"]
         if self.credentials is not None:
             secret = base64.b64encode(self.credentials.encode()).decode()
             lines.append(f"Proxy-Authorization: Basic {secret}")
-        await loop.sock_sendall(connection, "\r\n".join([*lines, "", ""]).encode())
-        answer = bytearray()
-        # Byte by byte: what comes after the answer is no longer the proxy's.
-        while not answer.endswith(b"\r\n\r\n") and len(answer) < LONGEST_ANSWER:
-            more = await loop.sock_recv(connection, 1)
-            if not more:
-                break
-            answer += more
+        connection.write_now("\r\n".join([*lines, "", ""]).encode())
+        try:
+            answer = await connection.read_until(b"\r\n\r\n", LONGEST_ANSWER)
+        except (OSError, asyncio.IncompleteReadError):  # it hung up, or never comes to an end
+            answer = b""
         status = answer.split(b"\r\n", 1)[0].decode("latin-1").split(" ", 2)
         code = int(status[1]) if len(status) > 1 and STATUS.fullmatch(status[1]) else 0
         if not 200 <= code < 300:

@@ -16,17 +16,17 @@ from collections import Counter
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from hocket.errors import LinkError
+from hocket.links.allowance import Allowance
 from hocket.links.descriptors import KEPT_BACK, raise_soft_limit
 from hocket.links.relay.call import AGAIN, JOINED, WAIT, Call, Role, new_challenge, read_call, refusal
-from hocket.links.relay.connection import TLS_BEGINS, Connection, accepted
+from hocket.links.relay.carrying import look
+from hocket.links.relay.connection import TLS_BEGINS, Bytes, Connection, accepted
 from hocket.links.relay.crowd import Crowd
-from hocket.links.relay.frames import Bytes
-from hocket.links.relay.pipes import MAGIC, Pipe, PlainPipe, web_server
+from hocket.links.relay.pipe import Pipe, answer_web
 
-HTTP_BEGINS = b"G"
 RECORD_HEAD = 5
 """Bytes before a record of TLS; the last two say how long it is."""
 BACKLOG = 1024
@@ -70,24 +70,6 @@ Admission = Callable[[Call], Guest | None]
 """Whose certificate must have signed a call; None if the relay was not told of that member and that link."""
 
 
-class Allowance:
-    """So many bytes in a second, and a second's worth at once; who sends more is read more slowly."""
-
-    def __init__(self, rate: float | None):
-        self.rate = rate
-        self.left = rate or 0.0
-        self.filled = time.monotonic()
-
-    async def take(self, size: int) -> None:
-        if self.rate is None:
-            return
-        now = time.monotonic()
-        self.left = min(self.rate, self.left + (now - self.filled) * self.rate) - size
-        self.filled = now
-        if self.left < 0:
-            await asyncio.sleep(-self.left / self.rate)
-
-
 @dataclass(eq=False)
 class Seat:
     """One end that waits for the other."""
@@ -127,7 +109,8 @@ class Relay:
         self.counts = Counts()
         self.port = listen[1]
         self._crowd = Crowd()
-        self._accepting: asyncio.Task[None] | None = None
+        self.accepting: asyncio.Task[None] | None = None
+        """Takes connections until the relay is left; ends with an error of ours, or never."""
         self._attending: dict[asyncio.Task[None], None] = {}
         self._unknown: dict[asyncio.Task[None], str] = {}
         """Those that have not shown whose they are, the oldest first, and where they come from."""
@@ -154,12 +137,12 @@ class Relay:
                 "port need rights that you do not have?"
             ) from None
         self.port = door.getsockname()[1]
-        self._accepting = asyncio.create_task(self._accept(door))
-        self._accepting.add_done_callback(lambda _: door.close())
+        self.accepting = asyncio.create_task(self._accept(door))
+        self.accepting.add_done_callback(lambda _: door.close())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        tasks = [task for task in (self._accepting, *self._attending) if task is not None]
+        tasks = [task for task in (self.accepting, *self._attending) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -199,8 +182,7 @@ class Relay:
     def _left(self, task: asyncio.Task[None]) -> None:
         self._attending.pop(task, None)
         self._unknown.pop(task, None)
-        if not task.cancelled():
-            task.exception()  # what went wrong with one connection is nobody else's
+        look(task)
 
     async def _attend(self, stream: Connection) -> None:
         """One connection, from its first byte to its last."""
@@ -220,7 +202,7 @@ class Relay:
             self.counts.refused += 1
             if pipe is not None:
                 with contextlib.suppress(OSError, TimeoutError):
-                    await asyncio.wait_for(pipe.say(refusal(str(error))), 1.0)
+                    await asyncio.wait_for(pipe.send(refusal(str(error))), 1.0)
         except (OSError, TimeoutError, asyncio.IncompleteReadError):
             if task in self._unknown:
                 self.counts.strangers += 1
@@ -229,19 +211,14 @@ class Relay:
                 pipe.close()
 
     async def _opened(self, stream: Connection) -> Pipe:
-        """What a connection's first byte says that it is: TLS, WebSocket or plain."""
+        """A WebSocket, in TLS or not, as a connection's first byte says."""
         try:
-            first = await stream.first_byte()
-            if first == TLS_BEGINS and self.tls is not None:
-                await stream.secure(self.tls)
-                return await web_server(stream)
-            if first == TLS_BEGINS:
-                await _decline_tls(stream)
-            if first == HTTP_BEGINS:
-                return await web_server(stream)
-            if first != MAGIC[:1] or await stream.read_exactly(len(MAGIC)) != MAGIC:
-                raise OSError("garbage")
-            return PlainPipe(stream)
+            if await stream.first_byte() == TLS_BEGINS:
+                if self.tls is None:
+                    await _decline_tls(stream)
+                else:
+                    await stream.secure(self.tls)
+            return await answer_web(stream)
         except LinkError as error:  # a browser, or a probe of a reverse proxy: it got its answer
             stream.close()
             raise OSError(str(error)) from None
@@ -252,8 +229,8 @@ class Relay:
     async def _known(self, pipe: Pipe) -> tuple[Call, Guest]:
         """Who calls, once it has proved it."""
         challenge = new_challenge()
-        await pipe.say(challenge)
-        call, signature = read_call(await pipe.hear())
+        await pipe.send(challenge)
+        call, signature = read_call(await pipe.receive_message())
         if call.relay not in self.names:
             at = call.relay.rpartition("/")[2]
             known = sorted(name for name in self.names if name.rpartition("/")[2] == at)
@@ -265,7 +242,7 @@ class Relay:
         # One answer for all of these: a stranger learns nothing about who is in a plan.
         if guest is None or not call.is_signed(guest.certificate, challenge, signature):
             raise LinkError(
-                f"{call.speaker} is not admitted for the plan {call.plan[:16]}…: its operator gives the relay that "
+                f"{call.sender} is not admitted for the plan {call.plan[:16]}…: its operator gives the relay that "
                 "plan, or the cards in it, with --admit"
             )
         return call, guest
@@ -275,7 +252,7 @@ class Relay:
         """One more connection of a member, within its share."""
         most = 4 * guest.links + self.limits.spare
         if self._members[guest] >= most:
-            raise LinkError(f"{call.speaker} has {most} connections already; is it running twice?")
+            raise LinkError(f"{call.sender} has {most} connections already; is it running twice?")
         self._members[guest] += 1
         try:
             yield
@@ -287,19 +264,21 @@ class Relay:
 
     async def _seated(self, pipe: Pipe, call: Call, guest: Guest) -> None:
         """Wait for the other end, and carry what this one says."""
-        await pipe.say(WAIT)
+        await pipe.send(WAIT)
         met = await self._met(pipe, call)
         if met is None:
-            await pipe.say(AGAIN)
+            await pipe.send(AGAIN)
             return
         other, data = met
-        allowance = self._allowances.setdefault(guest, Allowance(self.limits.bandwidth))
+        most = self.limits.bandwidth
+        allowance = None if most is None else self._allowances.setdefault(guest, Allowance(most, burst=most))
         self._pairs[call.link] += 1
         try:
             data = data or await pipe.receive()
             while data:
                 self.counts.bytes += len(data)
-                await allowance.take(len(data))
+                if allowance is not None:
+                    await allowance.take(len(data))
                 await self.pass_on(call, data, other)
                 data = await pipe.receive()
         finally:
@@ -323,8 +302,8 @@ class Relay:
         if partner is None:
             return await self._waited(pipe, (call.link, call.role))
         try:
-            await partner.pipe.say(JOINED)
-            await pipe.say(JOINED)
+            await partner.pipe.send(JOINED)
+            await pipe.send(JOINED)
         except BaseException:
             partner.met.cancel()
             raise
@@ -357,7 +336,7 @@ class Relay:
         return other, b"" if isinstance(said, BaseException) else said
 
 
-async def _decline_tls(stream: Connection) -> None:
+async def _decline_tls(stream: Connection) -> NoReturn:
     """Say that there is no TLS here, once the hello is read: what lies unread would take the answer with it."""
     head = await stream.read_exactly(RECORD_HEAD)
     await stream.read_exactly(int.from_bytes(head[-2:], "big"))

@@ -9,17 +9,14 @@ import socket
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hocket.errors import HocketError
 from hocket.links.relay.call import Role
-from hocket.links.relay.carrying import LONGEST_PAUSE, Pauses, carry_both_ways, look, or_close
-from hocket.links.relay.connection import TLS_BEGINS, Connection, accepted
-from hocket.links.relay.frames import Bytes
-from hocket.links.relay.outbound import joined
-from hocket.links.relay.pipes import Pipe
+from hocket.links.relay.carrying import LONGEST_PAUSE, Pauses, carry_both_ways, look
+from hocket.links.relay.connection import TLS_BEGINS, Bytes, Connection, accepted
+from hocket.links.relay.pipe import Pipe
 
 if TYPE_CHECKING:
     from hocket.links.relay.forwarder import Forwarder
@@ -115,7 +112,7 @@ class Way:
         """Anybody can answer as TLS does; so the others are kept ready until the link has stood for a while."""
         began = time.monotonic()
         self._links += 1
-        self.forwarder.say(self.name, found.relay, None)
+        self.forwarder.report_trouble(self.name, found.relay, None)
         settling = asyncio.get_running_loop().call_later(LONGEST_PAUSE, self._settle, slower)
         try:
             found.pipe.connection.known()
@@ -173,28 +170,26 @@ class Way:
         one.close()
         self._stood[one.relay] = FAILED
         words = f"the relay {one.relay} says that it leads to {self.name}, which does not answer there"
-        self.forwarder.say(self.name, one.relay, words)
+        self.forwarder.report_trouble(self.name, one.relay, words)
 
     async def _joined(self, relay: str) -> Pipe | None:
         """A connection that is joined at this relay, if it says so."""
-        say = self.forwarder.say
+        report, news = self.forwarder.report_trouble, list[asyncio.TimerHandle]()
+
+        def waiting() -> None:
+            words = f"{self.name} has not come to the relay {relay} yet"
+            news.append(asyncio.get_running_loop().call_later(1.0, report, self.name, relay, words))
+
         try:
-            pipe = await self.forwarder.call(Role.DIALS, self.name, relay)
-            news = asyncio.get_running_loop().call_later(
-                1.0, say, self.name, relay, f"{self.name} has not come to the relay {relay} yet"
-            )
-            try:
-                met = await or_close(pipe, self.forwarder.crowd.charged(partial(joined, pipe)))
-            finally:
-                news.cancel()
+            pipe = await self.forwarder.join(Role.DIALS, self.name, relay, waiting)
         except HocketError as error:
-            say(self.name, relay, str(error))
+            report(self.name, relay, str(error))
             return None
-        if not met:
-            pipe.close()
-            return None
-        if self._stood[relay] >= 0:  # it has not been found out
-            say(self.name, relay, None)
+        finally:
+            for one in news:
+                one.cancel()
+        if pipe is not None and self._stood[relay] >= 0:  # it has not been found out
+            report(self.name, relay, None)
         return pipe
 
 

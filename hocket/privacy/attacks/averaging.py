@@ -15,12 +15,15 @@ from threadpoolctl import threadpool_limits
 
 from hocket.algorithm import Setting
 from hocket.noise.draws import Draw, Pair, Paired, When
-from hocket.privacy.attacks.attack import NO_PROJECTION, SAME_GRADIENT, Attack
-from hocket.privacy.attacks.words import Plan, check_target, dimension, with_plan
-from hocket.privacy.estimate.leakage import EXACT, told_apart
-from hocket.privacy.estimate.levels import planned_levels
-from hocket.privacy.estimate.listener import Drive, Listener
-from hocket.privacy.estimate.recursion import Course, HeardWords, first_posterior, watch
+from hocket.privacy.attacks.attack import NO_PROJECTION, SAME_GRADIENT, Attack, What, Why
+from hocket.privacy.attacks.messages import Plan, check_target, dimension, with_plan
+from hocket.privacy.leakage.estimate import EXACT
+from hocket.privacy.leakage.leakage import Part, told_apart
+from hocket.privacy.leakage.levels import planned_levels
+from hocket.privacy.leakage.listener import Drive, Listener
+from hocket.privacy.leakage.posterior import block_diagonal
+from hocket.privacy.leakage.recursion import Course, ReceivedMessages, from_start, watch
+from hocket.privacy.wording import Said
 from hocket.runs.view import View
 
 NAME = "averaging"
@@ -45,76 +48,65 @@ def averaging_attacks(
     `start` is the public start, a vector or a row per agent; None if it is unknown. `prior` is the standard deviation
     of gradients, and of an unknown start, before anything was heard.
     """
-    view = _in_floats(with_plan(view, any_words=True, **plan))
+    view = _in_floats(with_plan(view, any_messages=True, **plan))
     assert view.step is not None
     if view.rounds < 2:
-        return _nothing(view, "a single round was seen, and a gradient shows in the next word")
+        return _nothing(view, Why.ONE_ROUND)
     dim = dimension(view)
     levels = planned_levels(view.network, view.algorithm, dim=dim, step=view.step, rounds=view.rounds)
     listener = Listener(
         view.network, levels, view.step, view.rounds, coalition=view.coalition, threat=view.threat
-    )
+    ).alone()
     if why := _out_of_reach(view, listener):
         return _nothing(view, why)
-    course, words = Course(listener, view.rounds - 1), _Heard(view, listener)
+    course, words = Course(listener, view.rounds - 1), _Received(view, listener)
     starts = np.broadcast_to(np.asarray(0.0 if start is None else start, np.float64), (view.network.n, dim))
-    posterior = first_posterior(
-        course, prior=prior, start=prior if start is None else 0.0, starts=starts[listener.honest]
-    )
+    before = block_diagonal(prior * np.eye(listener.h), listener.offset_size * np.eye(listener.offsets))
+    posterior = from_start(course, starts[listener.honest], prior if start is None else 0.0, before)
     posterior.mean[: listener.states] += words.driven(0).reshape(-1, dim)
     with threadpool_limits(1, user_api="blas"):
         for _, posterior in watch(course, posterior, words):  # noqa: B007, B020 - the last one is wanted
             pass
-        told = np.linalg.norm(
-            told_apart(course, posterior, prior=prior, public_start=start is not None), axis=1
-        )
-    gradients = slice(listener.states, listener.states + listener.h)
+        gradients = slice(listener.states, listener.states + listener.h)
+        known = posterior.factor[gradients]
+        told = told_apart([Part.alone(course)], known, prior=prior, public=start is not None)
+        told = np.linalg.norm(told, axis=1)
     sd = np.where(posterior.sd[gradients] < EXACT * prior, 0.0, posterior.sd[gradients])
     return {
         j: Attack(
             NAME,
             (j,),
-            _what(j),
+            Said(What.MEAN, who=(j,)),
             bool(told[row] > 1 - 1e-6),
-            _why(told[row], sd[row]),
+            Said(_why(told[row], sd[row])),
             estimate=posterior.mean[gradients][row][None],
             predicted_sd=np.full((1, dim), sd[row]),
-            supposing=(NO_PROJECTION, SAME_GRADIENT),
+            assuming=(NO_PROJECTION, SAME_GRADIENT),
         )
         for row, j in enumerate(listener.honest.tolist())
     }
 
 
-def _nothing(view: View, why: str) -> dict[int, Attack]:
-    return {j: Attack(NAME, (j,), _what(j), False, why) for j in view.honest}
+def _nothing(view: View, why: Why) -> dict[int, Attack]:
+    return {j: Attack(NAME, (j,), Said(What.MEAN, who=(j,)), False, Said(why)) for j in view.honest}
 
 
-def _out_of_reach(view: View, listener: Listener) -> str:
-    """Why nothing can be estimated; empty where something can."""
+def _out_of_reach(view: View, listener: Listener) -> Why | None:
+    """Why nothing can be estimated; None where something can."""
     functions = view.algorithm.functions
     if view.algorithm.compresses:
-        return (
-            "agents say a part of what they mean, which comes later in parts that this attack has no model of"
-        )
+        return Why.COMPRESSED
     if any(one.summed for one in listener.rule.said):
-        return "all that is shown are sums over honest agents that hang together, whoever listens"
+        return Why.SUMS_SHOWN
     if functions is not None and functions.bend and not view.algorithm.plain:
-        return "noise functions bend, and where their gradients are taken is not what agents say"
-    if len(view.words) != sum(one.numbers for one in listener.rule.said):
-        return "agents say something beside the words that a gradient could be worked out from"
-    return ""
+        return Why.CURVED
+    return None if len(view.words) == sum(one.numbers for one in listener.rule.said) else Why.MORE_SENT
 
 
-def _what(target: int) -> str:
-    return f"the mean gradient of agent {target}"
-
-
-def _why(row: float, sd: float) -> str:
+def _why(row: float, sd: float) -> Why:
     if sd == 0:
-        return "what was heard has one explanation only"
-    if row > 1 - 1e-6:
-        return "its gradient is in the row space of what was heard: all noise in it averages out, if slowly"
-    return "its gradient is outside the row space of what was heard: unheard noise or states explain that as well"
+        return Why.ONE_EXPLANATION
+    return Why.IN_SPACE if row > 1 - 1e-6 else Why.OUTSIDE
 
 
 def _in_floats(view: View) -> View:
@@ -131,7 +123,7 @@ def _in_floats(view: View) -> View:
     )
 
 
-class _Heard:
+class _Received:
     """A view as numbers for the recursion: words, members' words and the noise that the coalition shares."""
 
     def __init__(self, view: View, listener: Listener):
@@ -152,13 +144,13 @@ class _Heard:
         self.members = [self._members_words(table) for table in view.words]
         self.drives = [self.driven(k) for k in range(1, view.rounds + 1)]
 
-    def __call__(self, k: int) -> HeardWords:
+    def __call__(self, k: int) -> ReceivedMessages:
         rows = [
             self.said[number][j][k - 1] if i is None else self.view.words[number][j, i][k - 1]
-            for number, j, i in self.listener.heard(k)
+            for number, j, i in self.listener.received(k)
         ]
         members = [table[k - 1] for table in self.members]
-        return HeardWords(np.array(rows).reshape(len(rows), -1), Drive(self.drives[k - 1], members))
+        return ReceivedMessages(np.array(rows).reshape(len(rows), -1), Drive(self.drives[k - 1], members))
 
     def driven(self, k: int) -> Float[np.ndarray, "outputs honest dim"]:
         """What known noise brings into round k; of noise functions, the slope where their agent said that it was."""
@@ -207,8 +199,8 @@ def _said(
     table: dict[Any, np.ndarray], agent: int, shape: tuple[int, int]
 ) -> Float[np.ndarray, "rounds dim"]:
     """What an agent said to whomever was overheard; NaN where nobody was."""
-    heard = np.full(shape, np.nan)
+    received = np.full(shape, np.nan)
     for (sender, _), rows in table.items():
         if sender == agent:
-            heard = np.where(np.isnan(heard), rows, heard)
-    return heard
+            received = np.where(np.isnan(received), rows, received)
+    return received

@@ -1,7 +1,13 @@
-"""The component attack on function sharing: over a whole honest component, all noise that is not known cancels.
+"""Attacks on sums over honest agents: of objectives under function sharing, and of gradients under secure sums.
 
-Σ_S f_j = Σ_S f̂_j − (noise across the cut, which the coalition holds) [paper, Theorem 2, necessity]. Each f̂_j is read
-off its agent's residuals, so all of N[S] must be heard: by members next to all of it, or by a wiretap.
+Over a whole honest component all noise functions that are not known cancel: Σ_S f_j = Σ_S f̂_j − (noise across the cut,
+which the coalition holds) [paper, Theorem 2, necessity]. Each f̂_j is read off its agent's residuals, so all of N[S]
+must be received: by members next to all of it, or by a wiretap.
+
+Where agents send nothing but secure sums of where their own steps lead, Σ_j P(x_k − α_k ∇f_j(x_k)), members know their
+own parts, and what is left is the sum over the honest: of their gradients, exactly, at the common point. By Theorem T
+there is nothing else to be had. That is over all honest agents; of those that are cut off from each other a coalition
+knows the sums one by one, from messages that only links have.
 """
 
 from __future__ import annotations
@@ -18,15 +24,14 @@ from jaxtyping import Float
 
 from hocket.errors import BadInput
 from hocket.noise.draws import Paired
-from hocket.privacy.attacks.attack import Attack
+from hocket.privacy.attacks.attack import NO_PROJECTION, Attack, What, Why
+from hocket.privacy.attacks.messages import Plan, check_target, dimension, planned_draws, with_plan
 from hocket.privacy.attacks.residuals import Points, Residuals, residuals, slopes
-from hocket.privacy.attacks.words import Plan, check_target, planned_draws, with_plan
-from hocket.privacy.wording import counted, named
+from hocket.privacy.wording import Said
 from hocket.runs.view import View
 
 ROUNDINGS = 100.0
 """Misfit, in units of expected rounding, up to which values count as those of a polynomial."""
-NAME = "component"
 PINNED = 1e-6
 """Rounding, relative to the coefficients, up to which they count as determined."""
 
@@ -108,9 +113,9 @@ def component_attack(
         raise BadInput("the attack is aimed at nobody; name at least one honest agent")
     found = [residuals(view, agent) for agent in group]
     for one in found:
-        if not len(one.rounds):
-            why = f"{one.silence}; what a whole component sums to takes the words of all its neighbourhood"
-            return Attack(NAME, group, _subject(group, "gradients"), False, why)
+        if one.silence is not None:
+            why = Said(Why.WHOLE_COMPONENT, silence=one.silence)
+            return Attack("component", group, _subject(group), False, why)
     terms = degree if degree is not None else _noise_degree(view)
     fits = [_fit(view, one, terms) for one in found] if terms else [None]
     if all(fits):
@@ -126,14 +131,8 @@ def _coefficients(view: View, found: list[Residuals], fits: list[Fit]) -> Attack
     hidden = np.where(
         power <= _noise_degree(view), power * _net_sd(view) * np.sqrt(_leaving(view, found)), 0.0
     )
-    return _outcome(
-        view,
-        found,
-        "coefficients",
-        estimate=total,
-        predicted_sd=np.tile(hidden[:, None], total.shape[1]),
-        rows=tuple((power - 1).tolist()),
-    )
+    details = {"predicted_sd": np.tile(hidden[:, None], total.shape[1]), "rows": tuple((power - 1).tolist())}
+    return _outcome(view, found, estimate=total, polynomial=True, **details)
 
 
 def _gradients(view: View, found: list[Residuals]) -> Attack:
@@ -154,7 +153,6 @@ def _gradients(view: View, found: list[Residuals]) -> Attack:
     return _outcome(
         view,
         found,
-        "gradients",
         estimate=np.sum([one.values[rows[one.target]] for one in found], axis=0),
         predicted_sd=np.sqrt(variance),
         rows=tuple(rounds.tolist()),
@@ -162,32 +160,24 @@ def _gradients(view: View, found: list[Residuals]) -> Attack:
     )
 
 
-def _outcome(view: View, found: list[Residuals], what: str, *, estimate: Points, **details: object) -> Attack:
+def _outcome(
+    view: View, found: list[Residuals], *, estimate: Points, polynomial: bool = False, **details: Any
+) -> Attack:
     group = tuple(one.target for one in found)
     leaving = _leaving(view, found)
+    why = Said(Why.ALL_KNOWN, who=group)
     if leaving:
-        why = f"the noise functions on {counted(leaving, 'link')} from {named(group)} to others are not known"
+        why = Said(Why.LEAVING, leaving=leaving, who=group)
     elif any(one.hidden for one in found):
-        why = f"noise functions among {named(group)} cancel, and all that lead out of them are known"
-    else:
-        why = f"all noise functions of {named(group)} are known"
-    return Attack(
-        NAME,
-        group,
-        _subject(group, what),
-        not leaving,
-        why,
-        estimate=estimate,
-        supposing=found[0].supposing,
-        **details,  # type: ignore[arg-type]
-    )
+        why = Said(Why.CANCEL, who=group)
+    what, assuming = _subject(group, polynomial=polynomial), found[0].assuming
+    return Attack("component", group, what, not leaving, why, estimate=estimate, assuming=assuming, **details)
 
 
-def _subject(group: tuple[int, ...], what: str) -> str:
-    whose = "the objective" if len(group) == 1 else "the sum of the objectives"
-    if what == "coefficients":
-        return f"the gradient of {whose} of {named(group)} as a polynomial"
-    return f"the gradient of {whose} of {named(group)} in each round"
+def _subject(group: tuple[int, ...], *, polynomial: bool = False) -> Said:
+    one = What.POLYNOMIAL if polynomial else What.OBJECTIVE
+    several = What.SUM_POLYNOMIAL if polynomial else What.SUM_OBJECTIVE
+    return Said(one if len(group) == 1 else several, who=group)
 
 
 def _leaving(view: View, found: list[Residuals]) -> int:
@@ -225,3 +215,38 @@ def _fit(view: View, one: Residuals, terms: int) -> Fit | None:
     if fit is None or np.linalg.norm(fit.sd) > PINNED * np.linalg.norm(fit.coefficients):
         return None
     return fit
+
+
+def total_attack(view: View, **plan: Unpack[Plan]) -> Attack:
+    """The sum of the honest agents' gradients in every round but the last, from secure sums alone: exact, if one
+    step is taken between two of them and members know their own objectives.
+    """
+    view = with_plan(view, any_messages=True, **plan)
+    if not view.algorithm.only_sums:
+        raise BadInput(
+            f"this attack is on secure sums, and agents of {type(view.algorithm).__name__} send messages"
+        )
+    if view.objectives is None or view.step is None:
+        raise BadInput(
+            "members' own parts are not known here: the run was loaded from disk without its problem"
+        )
+    dimension(view)
+    means = next(iter(view.words[0].values())).astype(np.float64) / view.network.n
+    alpha = view.step.table(1, view.rounds)[:-1, None]
+    at, after = means[:-1], means[1:]
+    # n (x_k − x_{k+1}) = α_k Σ_j ∇f_j(x_k), over everybody
+    everybody = view.network.n * (at - after) / alpha
+    own = sum(np.array([view.objectives(member, x) for x in at]) for member in sorted(view.coalition))
+    group = view.honest
+    return Attack(
+        "total",
+        group,
+        Said(What.EACH_ROUND if len(group) == 1 else What.SUM_EACH_ROUND, who=group),
+        True,
+        Said(Why.SUM_SHOWN),
+        estimate=everybody - own,
+        predicted_sd=np.zeros_like(at),
+        rows=tuple(range(1, len(at) + 1)),
+        at=at,
+        assuming=(NO_PROJECTION,),
+    )

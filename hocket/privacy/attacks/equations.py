@@ -21,9 +21,10 @@ from jaxtyping import Bool, Float, Int
 from hocket.errors import BadInput
 from hocket.networks.neighbour_tables import tabulate
 from hocket.noise.draws import Draw, When
-from hocket.privacy.attacks.attack import NO_PROJECTION
+from hocket.privacy.attacks.attack import NO_PROJECTION, Why
+from hocket.privacy.attacks.messages import Plan, check_target, dimension, planned_draws, with_plan
 from hocket.privacy.attacks.residuals import Residuals, noise_ratio, residuals, slopes
-from hocket.privacy.attacks.words import Plan, check_target, dimension, planned_draws, with_plan
+from hocket.privacy.wording import Said
 from hocket.runs.view import View
 
 Source = tuple[str, tuple[int, int], int]
@@ -50,9 +51,9 @@ class Equations:
     """Which draws these are."""
     rounding: Float[np.ndarray, " rounds"]
     """How far rounding may have moved a residual."""
-    silence: str
+    silence: Said | None
     """Why there are no agents, if there are none."""
-    supposing: tuple[str, ...]
+    assuming: tuple[Said, ...]
 
     @property
     def dim(self) -> int:
@@ -89,13 +90,13 @@ def equations(
         )
     wanted = view.honest if agents is None else [check_target(view, agent) for agent in agents]
     found = [residuals(view, agent) for agent in sorted(set(wanted))]
-    silent = [one.silence for one in found if not len(one.rounds)]
+    silent = [one.silence for one in found if one.silence is not None]
     found = [one for one in found if len(one.rounds)]
     rounds = reduce(np.intersect1d, [one.rounds for one in found]) if found else np.zeros(0, dtype=int)
     return _together(view, found, np.setdiff1d(rounds, np.fromiter(skip, int)), silent)
 
 
-def _together(view: View, found: list[Residuals], rounds: np.ndarray, silent: list[str]) -> Equations:
+def _together(view: View, found: list[Residuals], rounds: np.ndarray, silent: list[Said]) -> Equations:
     assert view.step is not None
     agents = tuple(one.target for one in found)
     shape = (len(rounds), 0, dimension(view))
@@ -116,8 +117,8 @@ def _together(view: View, found: list[Residuals], rounds: np.ndarray, silent: li
         kept=kept,
         sources=sources,
         rounding=_rounding(view, rounds) / alpha[rounds - 1],
-        silence="" if len(rounds) else next(iter(silent), "in no round were all of them heard"),
-        supposing=found[0].supposing if found else (NO_PROJECTION,),
+        silence=None if len(rounds) else next(iter(silent), Said(Why.NEVER_TOGETHER)),
+        assuming=found[0].assuming if found else (NO_PROJECTION,),
     )
 
 

@@ -1,26 +1,168 @@
 """Where a fit of objectives that is not linear may begin, so that it ends at the best explanation and not near it.
 
 Polynomials are fitted first, which has one answer. It says how each agent's gradient changes from point to point, and
-parameters that change it likewise are close: an agent at a time, with few unknowns and no noise in the way.
+parameters that change it likewise are close: an agent at a time, with few unknowns and no noise in the way. Levenberg
+and Marquardt's descent leads from many beginnings side by side, in one program.
+
+Which steps X cut short is told beforehand by straight lines. P(v − αg) is known once g is, whatever the noise; and g
+only has to be right enough to tell on which side of the edge v − αg lies. So lines g(v) = level + tilt · v are tried
+one by one, each with the offset that noise drawn once would then have to be. The one with the least noise left over is
+where a fit begins, and others as likely come after it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from hocket.privacy.attacks.boundary import straight_gradients
-from hocket.privacy.attacks.descent import descended
+from hocket.privacy.attacks.equations import Equations
 from hocket.privacy.attacks.least_squares import Rows, agreeing, solve
 from hocket.privacy.attacks.system import Key, System
 from hocket.privacy.families import Family, polynomials
 from hocket.problems.sets import FeasibleSet
+
+STEPS = 100
+"""Trials after which a descent ends wherever it is."""
+ENOUGH = 1e-8
+"""Part of the cost that a step must gain for another to be worth it."""
+FIRST, CAUTIOUS, BOLD = 1e-3, 4.0, 0.3
+"""The first damping, and what it is multiplied by after a step that failed, and after one that gained."""
+GIVEN_UP = 1e12
+"""Damping beyond which no step is left to be tried."""
+Linearised = Callable[[Any], tuple[Any, Any]]
+"""Around u, rows a and what they should come to, b: a · change ≈ b."""
+
+
+class _Place(NamedTuple):
+    u: Any
+    a: Any
+    b: Any
+    damping: Any
+    widths: Any
+    """The largest effect that each unknown ever had: unknowns are measured by what they do."""
+    trials: Any
+    done: Any
+
+
+def descended(
+    rows: Linearised, beginnings: Float[np.ndarray, "beginnings unknowns"]
+) -> tuple[Float[np.ndarray, "beginnings unknowns"], Float[np.ndarray, " beginnings"]]:
+    """Where each beginning leads, and the sum of squares left there.
+
+    `rows` is a callable `equinox` module that holds its numbers: modules of one shape share one compiled program.
+    """
+    with jax.enable_x64(True):
+        found, cost = _descended(rows, jnp.asarray(beginnings, float))
+        return np.asarray(found), np.asarray(cost)
+
+
+@eqx.filter_jit
+def _descended(rows: Linearised, beginnings: Any) -> tuple[Any, Any]:
+    def one(u: Any) -> tuple[Any, Any]:
+        a, b = rows(u)
+        place = _Place(u, a, b, jnp.asarray(FIRST), _widths(a), jnp.asarray(0), ~jnp.isfinite(b @ b))
+        end = jax.lax.while_loop(lambda at: ~at.done, lambda at: _tried(rows, at), place)
+        left = end.b @ end.b
+        return end.u, jnp.where(jnp.isnan(left), jnp.inf, left)
+
+    return jax.vmap(one)(beginnings)
+
+
+def _widths(a: Any) -> Any:
+    return jnp.linalg.norm(a, axis=0)
+
+
+def _tried(rows: Linearised, at: _Place) -> _Place:
+    """One step, taken if it gains."""
+    widths = jnp.where(at.widths > 0, at.widths, 1.0)
+    scaled = at.a / widths
+    normal = scaled.T @ scaled + at.damping * jnp.eye(len(at.u))
+    factor = jax.scipy.linalg.cho_factor(normal)
+    u = at.u + jax.scipy.linalg.cho_solve(factor, scaled.T @ at.b) / widths
+    a, b = rows(u)
+    before, after = at.b @ at.b, b @ b
+    better = after < before  # false where something is not a number
+    trials = at.trials + 1
+    damping = at.damping * jnp.where(better, BOLD, CAUTIOUS)
+    over = (better & (before - after <= ENOUGH * after)) | (damping > GIVEN_UP) | (trials >= STEPS)
+    u, a, b = (jnp.where(better, new, old) for new, old in ((u, at.u), (a, at.a), (b, at.b)))
+    return _Place(u, a, b, damping, jnp.maximum(at.widths, _widths(a)), trials, over)
+
+
+LEVELS, TILTS = 201, 13
+"""Lines that are tried."""
+SURE = 5.0
+"""Standard deviations within which noise lies."""
+
+
+def straight_gradients(
+    received: Equations, feasible: FeasibleSet, *, draws: int, rng: np.random.Generator
+) -> Float[np.ndarray, "looks rounds agents dim"]:
+    """Everybody's gradients in every round, as the best line has them, a line for each agent and coordinate.
+
+    After the best come some that are drawn by how likely they are.
+    """
+    middle, width = (
+        received.at.mean(axis=0),
+        np.maximum(np.ptp(received.at, axis=0), np.finfo(np.float64).tiny),
+    )
+    level = np.linspace(-1, 1, LEVELS) * _reach(received)
+    tilt = np.sign(np.linspace(-1, 1, TILTS)) * np.linspace(-1, 1, TILTS) ** 2 * _reach(received)
+    lines = np.stack(np.meshgrid(level, tilt, indexing="ij"), axis=-1).reshape(-1, 2)
+    along = (received.at - middle) / width
+    noise = np.maximum((received.fresh**2).sum(axis=2), (received.rounding**2)[:, None])[..., None]
+    kept = 0.0 if received.inside else (received.kept**2).sum(axis=2).mean(axis=0)
+    with jax.enable_x64(True):
+        scan = _Scan(
+            feasible, received.at, received.alpha, received.values, along, 1 / noise, np.asarray(kept)
+        )
+        misfit = np.asarray(_misfits(scan, jnp.asarray(lines)))  # (lines, agents, dim)
+    # The largest of log-likelihoods, each with a Gumbel draw on top, is a draw by likelihood.
+    luck = np.stack([np.zeros_like(misfit), *rng.gumbel(size=(draws, *misfit.shape))])
+    best = lines[np.argmin(misfit / 2 - luck, axis=1)][:, None]  # (looks, 1, agents, dim, 2)
+    return best[..., 0] + best[..., 1] * along
+
+
+def _reach(received: Equations) -> float:
+    """How large a gradient may be, as far as its residuals show: they and the noise in them."""
+    noise = np.sqrt((received.fresh**2).sum(axis=2).max() + (received.kept**2).sum(axis=2).max(initial=0.0))
+    return float(np.median(np.abs(received.values)) + SURE * noise)
+
+
+class _Scan(eqx.Module):
+    """What is left of the words if gradients were some line."""
+
+    feasible: FeasibleSet
+    at: Any
+    alpha: Any
+    values: Any
+    along: Any
+    weight: Any
+    kept: Any
+    """The variance of an offset, by agent and coordinate; zero if there is none."""
+
+    def misfit(self, line: Any) -> Any:
+        """By agent and coordinate."""
+        alpha, dim = self.alpha[:, None, None], self.at.shape[2]
+        aimed = self.at - alpha * (line[0] + line[1] * self.along)
+        reached = jax.vmap(self.feasible.project)(aimed.reshape(-1, dim)).reshape(aimed.shape)
+        left = self.values - (self.at - reached) / alpha
+        offset = (self.weight * left).sum(axis=0) ** 2 * self.kept
+        offset = offset / (self.weight.sum(axis=0) * self.kept + 1)
+        return (self.weight * left**2).sum(axis=0) - offset
+
+
+@eqx.filter_jit
+def _misfits(scan: _Scan, lines: Any) -> Any:
+    return jax.lax.map(scan.misfit, lines)
+
 
 LIFTED = 4
 """The degree of the polynomials that stand in for objectives of another form."""
@@ -115,12 +257,12 @@ def _near_polynomials(system: System, rng: np.random.Generator) -> Guess:
 def _near_lines(system: System, feasible: FeasibleSet, rng: np.random.Generator) -> list[Guess]:
     """Every objective apart, as close as possible to lines that tell well which of its steps X cut short."""
     draws = LOOKS if system.straight else 0
-    lines = [straight_gradients(one.equations, feasible, draws=draws, rng=rng) for one in system.heard]
+    lines = [straight_gradients(one.equations, feasible, draws=draws, rng=rng) for one in system.received]
     guesses = [np.zeros(system.size) for _ in range(1 + draws)]
     for key, place in system.places.items():
         wanted = [
             line[:, :, a]
-            for line, one in zip(lines, system.heard, strict=True)
+            for line, one in zip(lines, system.received, strict=True)
             for a, agent in enumerate(one.equations.agents)
             if key in one.objectives[agent]
         ]
@@ -134,7 +276,7 @@ def _points(system: System, key: Key) -> np.ndarray:
     """Where the gradients of one objective were taken."""
     parts = [
         one.equations.at[:, a]
-        for one in system.heard
+        for one in system.received
         for a, agent in enumerate(one.equations.agents)
         if key in one.objectives[agent]
     ]

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from hocket.algorithm import Algorithm, Setting
-from hocket.algorithms.clipped_words import cut
+from hocket.algorithms.clipped_messages import cut
 from hocket.engines.transcripts import Transcripts, transcripts
 from hocket.errors import BadInput
 from hocket.networks.network import Network
@@ -174,12 +174,12 @@ def _of_gradients(test: Comparison, said: Transcripts) -> Scores:
     seen = _moved(test, said, v)
     scale = test.ratio[:, None, None]
     seen = seen + scale * test.known(said, "paired")[:, 1:]
-    if "anchor" in test.draws:
-        seen = seen + test.known(said, "anchor")
+    if "persistent" in test.draws:
+        seen = seen + test.known(said, "persistent")
     before, after = (_gradients(test, world, v) for world in test.worlds)
     fresh = test.covariance("paired") + test.covariance("own")
     whole = np.kron(np.diag(test.ratio**2), fresh)
-    whole += np.kron(np.ones((test.rounds, test.rounds)), test.covariance("anchor"))
+    whole += np.kron(np.ones((test.rounds, test.rounds)), test.covariance("persistent"))
     return _score(whole, after - before, seen - (before + after) / 2)
 
 

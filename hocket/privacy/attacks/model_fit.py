@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -11,11 +11,14 @@ from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
 from hocket.errors import BadInput
-from hocket.privacy.attacks.attack import Attack
+from hocket.privacy.attacks.attack import NO_PROJECTION, Assumed, Attack, What, Why
+from hocket.privacy.attacks.equations import Equations
 from hocket.privacy.attacks.guesses import guesses, mirrored
 from hocket.privacy.attacks.least_squares import ROUNDINGS, Rows, Solution, agreeing, checked, solve
-from hocket.privacy.attacks.system import Key, System, Tiers
-from hocket.privacy.wording import counted
+from hocket.privacy.attacks.system import Key, Received, System, Tiers, Use
+from hocket.privacy.families import Family
+from hocket.privacy.wording import Said
+from hocket.problems.sets import FeasibleSet
 
 UNLIKELY = 5.0
 """Standard deviations by which the misfit of noisy equations may exceed one."""
@@ -45,12 +48,12 @@ class ModelFit:
     """Whether chance or rounding explains the misfit: if not, objectives are of another form, or were projected."""
     unlikeliness: float
     """Squares left of noisy equations and of what is known beforehand: of two explanations the smaller is likelier."""
-    supposing: tuple[str, ...]
+    assuming: tuple[Said, ...]
 
     @property
     def agents(self) -> tuple[int, ...]:
         """Whose objectives were fitted."""
-        return tuple(dict.fromkeys(a for one in self.system.heard for a in one.equations.agents))
+        return tuple(dict.fromkeys(a for one in self.system.received for a in one.equations.agents))
 
     @property
     def rank(self) -> int:
@@ -89,40 +92,38 @@ class ModelFit:
     def attack(self, agent: int, key: Key | None = None) -> Attack:
         """An agent's gradient in every round, as the fitted objective has it; or that of a record, by its key."""
         number, a = self._place(agent)
-        equations, key = self.system.heard[number].equations, agent if key is None else key
+        equations, key = self.system.received[number].equations, agent if key is None else key
         at, place, family = equations.at[:, a], self.system.places[key], self.system.families[key]
         of = np.zeros((*at.shape, self.unknowns))
         of[..., place] = family.jacobians(at, self.solution.u[place])
         sd = self.solution.sd(of)
-        whose = f"agent {agent}" if key == agent else f"what changed in the data of agent {agent}"
+        added = key != agent
         return Attack(
             self.name,
             (agent,),
-            f"the gradient of {whose} in each round, as one of {family.name}",
+            Said(What.RECORD_OF_FORM if added else What.OF_FORM, who=(agent,), form=family.name),
             bool(self.solution.determined(of).all() and self.fits),
-            self.why(sd, whose),
+            self._why(sd, Said(Why.OF_RECORD if added else Why.OF_AGENT, who=(agent,))),
             estimate=family.gradients(at, self.solution.u[place]),
             predicted_sd=np.where(sd < EXACT * self.system.typical, 0.0, sd),
             rows=tuple(equations.rounds.tolist()),
             at=at,
-            supposing=self.supposing,
+            assuming=self.assuming,
         )
 
-    def why(self, sd: np.ndarray, whose: str) -> str:
+    def _why(self, sd: np.ndarray, whose: Said) -> Said:
         """What gave the gradients away, or still hides them."""
-        rank = f"{self.rank} of {counted(self.unknowns, 'unknown')} are determined by what was heard"
+        rank = Said(Why.RANK, rank=self.rank, unknowns=self.unknowns)
         if not self.fits:
-            return (
-                f"{rank}, but the equations do not fit: objectives of another form, or steps that X cut short"
-            )
+            return Said(Why.MISFITTING, rank=rank)
         if not np.isfinite(sd).all():
-            return f"{rank}, and the parameters of {whose} are not among them"
-        if (sd < EXACT * self.system.typical).all():
-            return f"{rank}, and noise that sums to zero leaves no error but rounding"
-        return f"{rank}; points that differ tell the form of an objective from the noise in its gradients"
+            return Said(Why.UNDETERMINED, rank=rank, whose=whose)
+        return Said(
+            Why.SUMS_TO_ZERO if (sd < EXACT * self.system.typical).all() else Why.DIFFERING, rank=rank
+        )
 
     def _place(self, agent: int) -> tuple[int, int]:
-        for number, one in enumerate(self.system.heard):
+        for number, one in enumerate(self.system.received):
             if agent in one.equations.agents:
                 return number, one.equations.agents.index(agent)
         raise BadInput(
@@ -142,14 +143,42 @@ class ModelFit:
         return every if part is None else every[np.ravel(parts[part])]
 
 
+AnyFamily = Family | Mapping[int, Family]
+
+
+def fit_of(
+    name: str,
+    received: Equations,
+    family: AnyFamily,
+    *,
+    feasible: FeasibleSet | None = None,
+    use: Use = "everything",
+) -> ModelFit:
+    """Objectives of some form, one for each agent, fitted to one view."""
+    forms: dict[Key, Family] = {
+        j: family[j] if isinstance(family, Mapping) else family for j in received.agents
+    }
+    system = System([Received(received, {j: [j] for j in received.agents})], forms, feasible, use=use)
+    return fitted(name, system, assuming=assumed_of(received, forms, feasible))
+
+
+def assumed_of(
+    received: Equations, forms: Mapping[Key, Family], feasible: FeasibleSet | None
+) -> tuple[Said, ...]:
+    """What a fit takes for granted: the form, and that no step was cut short unless X is taken into account."""
+    names = " or ".join(dict.fromkeys(form.name for form in forms.values()))
+    taken = [one for one in received.assuming if feasible is None or one != NO_PROJECTION]
+    return (*taken, Said(Assumed.FORM, form=names))
+
+
 def fitted(
-    name: str, system: System, *, supposing: tuple[str, ...], restarts: int = 4, seed: int = 0
+    name: str, system: System, *, assuming: tuple[Said, ...], restarts: int = 4, seed: int = 0
 ) -> ModelFit:
     """The objectives that explain the views best: the first that fit, unless their mirror images are likelier."""
     best = None
     with threadpool_limits(1, user_api="blas"):
         for guess in guesses(system, restarts, seed):
-            found = _judged(name, system, _polished(system, guess), supposing)
+            found = _judged(name, system, _polished(system, guess), assuming)
             best = found if best is None or found.misfit < best.misfit else best
             if best.fits:
                 break
@@ -159,7 +188,7 @@ def fitted(
             blurred = [agent for agent in best.agents if np.any(best.attack(agent).predicted_sd)]
             others = mirrored(system, best.solution.u, blurred, seed)
             found = min(
-                (_judged(name, system, _polished(system, one), supposing) for one in others),
+                (_judged(name, system, _polished(system, one), assuming) for one in others),
                 key=lambda one: one.unlikeliness if one.fits else np.inf,
                 default=best,
             )
@@ -177,14 +206,14 @@ class _Polished(NamedTuple):
     """Equations without noise that have to hold, checked or not."""
 
 
-def _judged(name: str, system: System, found: _Polished, supposing: tuple[str, ...]) -> ModelFit:
+def _judged(name: str, system: System, found: _Polished, assuming: tuple[Said, ...]) -> ModelFit:
     exact, noisy = found.every.b, found.tiers.noisy.b
     rounding = float(np.sqrt(np.mean(exact**2))) / ROUNDINGS if len(exact) else 0.0
     spare = max(len(noisy) - found.solution.rank, 1)
     noise = float(np.sqrt(np.sum(noisy**2) / spare)) / (1 + UNLIKELY / np.sqrt(2 * spare))
     misfit = max(rounding, noise)
     chance = float(sum(np.sum(part.b**2) for part in found.tiers[1:]))
-    return ModelFit(name, system, found.solution, found.used, misfit, misfit <= 1, chance, supposing)
+    return ModelFit(name, system, found.solution, found.used, misfit, misfit <= 1, chance, assuming)
 
 
 def _cost(tiers: Tiers) -> float:

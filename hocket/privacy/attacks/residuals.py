@@ -18,19 +18,19 @@ from jaxtyping import Float, Int
 
 from hocket.noise.draws import Gaussian, Own, Paired
 from hocket.noise.functions import Family
-from hocket.privacy.attacks.attack import NO_PROJECTION
-from hocket.privacy.attacks.words import (
+from hocket.privacy.attacks.attack import NO_PROJECTION, Assumed, Why
+from hocket.privacy.attacks.messages import (
     Plan,
     check_target,
     mixed,
-    own_word,
+    not_received,
+    own_message,
     place_of_link,
     planned_draws,
-    unheard,
     uses_own_noise,
     with_plan,
 )
-from hocket.privacy.wording import counted, linked
+from hocket.privacy.wording import Said
 from hocket.runs.view import View
 
 Points = Float[np.ndarray, "rounds dim"]
@@ -179,9 +179,9 @@ class Residuals:
     """What each hidden draw that was made once adds to each row, at one standard deviation."""
     hidden: tuple[tuple[int, int], ...]
     """The target's links whose noise is not known."""
-    silence: str
+    silence: Said | None
     """Why there are no rounds, if there are none."""
-    supposing: tuple[str, ...]
+    assuming: tuple[Said, ...]
     """What an attacker has to take for granted."""
 
     @property
@@ -190,11 +190,11 @@ class Residuals:
         return np.sqrt(self.fresh.sd[:, None] ** 2 + (self.kept**2).sum(axis=1))
 
     @property
-    def behind(self) -> str:
-        """What hides the target, in words."""
+    def behind(self) -> Said:
+        """What hides the target."""
         if not self.hidden:
-            return f"noise that agent {self.target} draws for itself"
-        return f"noise on {counted(len(self.hidden), 'link')} ({linked(self.hidden)}) that the attacker does not know"
+            return Said(Why.OWN_NOISE, who=(self.target,))
+        return Said(Why.LINK_NOISE, count=len(self.hidden), links=self.hidden)
 
 
 def residuals(view: View, target: int, **plan: Unpack[Plan]) -> Residuals:
@@ -203,7 +203,7 @@ def residuals(view: View, target: int, **plan: Unpack[Plan]) -> Residuals:
     """
     view, target = with_plan(view, **plan), check_target(view, target)
     assert view.step is not None
-    v, w = mixed(view, target), own_word(view, target)
+    v, w = mixed(view, target), own_message(view, target)
     usable = np.flatnonzero(np.isfinite(v[:-1]).all(axis=1) & np.isfinite(w[1:]).all(axis=1))
     alpha = view.step.table(1, view.rounds)
     moments = Moments(usable + 1, noise_ratio(view, alpha, usable + 1), v[usable])
@@ -226,22 +226,18 @@ def cleaned(view: View, target: int, moments: Moments, moved: Points) -> Residua
         fresh=fresh_noise(view, target, moments),
         kept=kept_noise(view, target, moments),
         hidden=hidden_links(view, target),
-        silence="" if len(moved) else _silence(view, target),
-        supposing=_supposing(view),
+        silence=None if len(moved) else _silence(view, target),
+        assuming=_assumed(view),
     )
 
 
-def _supposing(view: View) -> tuple[str, ...]:
+def _assumed(view: View) -> tuple[Said, ...]:
     """What nothing in a view would show to be otherwise."""
-    taken = [NO_PROJECTION, *view.algorithm.taken_for_granted]
-    if uses_own_noise(view):
-        taken.append("the user's own noise is spread like random draws")
-    return tuple(taken)
+    of_algorithm = [Said(Assumed.OF_ALGORITHM, of=one) for one in view.algorithm.taken_for_granted]
+    return (NO_PROJECTION, *of_algorithm, *([Said(Assumed.LIKE_RANDOM)] if uses_own_noise(view) else []))
 
 
-def _silence(view: View, target: int) -> str:
+def _silence(view: View, target: int) -> Said:
     if view.rounds < 2:
-        return "a single round was seen, and a gradient shows only in the next word"
-    return unheard(view, target) or (
-        f"in no round was all heard that agent {target} mixes, and its next word as well"
-    )
+        return Said(Why.ONE_ROUND)
+    return not_received(view, target) or Said(Why.NEVER_ALL, who=(target,))

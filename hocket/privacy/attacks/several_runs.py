@@ -12,16 +12,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from hocket.errors import BadInput
-from hocket.privacy.attacks.attack import SAME_GRADIENT, Attack
+from hocket.privacy.attacks.attack import SAME_GRADIENT, Assumed, Attack, What
 from hocket.privacy.attacks.equations import Equations, equations
-from hocket.privacy.attacks.model_fit import ModelFit, fitted
-from hocket.privacy.attacks.sums import suppositions
-from hocket.privacy.attacks.system import Heard, Key, System
+from hocket.privacy.attacks.model_fit import ModelFit, assumed_of, fitted
+from hocket.privacy.attacks.system import Key, Received, System
 from hocket.privacy.families import Family, polynomials
+from hocket.privacy.wording import Said
 from hocket.runs.view import View
 
-SAME_NOISE = "noise that was drawn once is the same in all runs, on links that they share"
-OTHERS_SAME = "nobody else's data changed"
+SAME_NOISE = Said(Assumed.SAME_NOISE)
 
 
 def changed_record_attack(
@@ -32,13 +31,14 @@ def changed_record_attack(
     Objectives, and what was added, are separable polynomials of degree 2 unless a `family` is given. Without a target
     it is whoever changed most, in units of what the change should be off by.
     """
-    heard = _heard([before, after])
-    targets = _common(heard) if target is None else [target]
-    if not set(targets) <= set(_common(heard)):
+    received = _received([before, after])
+    targets = _common(received) if target is None else [target]
+    if not set(targets) <= set(_common(received)):
         silence = equations(before, targets).silence or equations(after, targets).silence
-        return Attack("changed record", tuple(targets), "what changed in the data", False, silence)
-    form = polynomials(2, heard[0].dim) if family is None else family
-    found = [_changed(heard, one, form).attack(one, _record(one)) for one in targets]
+        assert silence is not None
+        return Attack("changed record", tuple(targets), Said(What.RECORD), False, silence)
+    form = polynomials(2, received[0].dim) if family is None else family
+    found = [_changed(received, one, form).attack(one, _record(one)) for one in targets]
     return max(found, key=_plainness)
 
 
@@ -50,19 +50,20 @@ def joint_attack(
     Gradients are taken to stay the same unless a `family` says how they change. With `kept`, noise that was drawn once
     is the same in all runs on links that they share; else each run drew its own.
     """
-    heard = _heard(views)
-    if target not in _common(heard):
+    received = _received(views)
+    if target not in _common(received):
         silence = next(one.silence for one in (equations(view, [target]) for view in views) if one.silence)
-        return Attack("joint", (target,), f"the gradient of agent {target}", False, silence)
-    form = polynomials(1, heard[0].dim) if family is None else family
+        return Attack("joint", (target,), Said(What.JOINT, who=(target,)), False, silence)
+    form = polynomials(1, received[0].dim) if family is None else family
     every = [
-        Heard(one, {j: [j] for j in one.agents}, 0 if kept else number) for number, one in enumerate(heard)
+        Received(one, {j: [j] for j in one.agents}, 0 if kept else number)
+        for number, one in enumerate(received)
     ]
-    forms: dict[Key, Family] = {j: form for one in heard for j in one.agents}
-    taken = suppositions(heard[0], {target: form}, None)
+    forms: dict[Key, Family] = {j: form for one in received for j in one.agents}
+    taken = assumed_of(received[0], {target: form}, None)
     taken += (SAME_NOISE,) if kept else ()
     taken += (SAME_GRADIENT,) if family is None else ()
-    return fitted("joint", System(every, forms), supposing=taken).attack(target)
+    return fitted("joint", System(every, forms), assuming=taken).attack(target)
 
 
 def changed_graph_attack(views: Sequence[View], target: int, *, family: Family | None = None) -> Attack:
@@ -77,31 +78,32 @@ def mixed_plans_attack(views: Sequence[View], target: int, *, family: Family | N
     return joint_attack(views, target, family=family)
 
 
-def _heard(views: Sequence[View]) -> list[Equations]:
+def _received(views: Sequence[View]) -> list[Equations]:
     if not views:
         raise BadInput("there are no views to attack; give one for each run")
     return [equations(view) for view in views]
 
 
-def _common(heard: Sequence[Equations]) -> list[int]:
+def _common(received: Sequence[Equations]) -> list[int]:
     """Agents of whom every run told enough."""
-    return sorted(set.intersection(*(set(one.agents) for one in heard)))
+    return sorted(set.intersection(*(set(one.agents) for one in received)))
 
 
 def _record(agent: int) -> Key:
     return ("record", agent)
 
 
-def _changed(heard: Sequence[Equations], target: int, form: Family) -> ModelFit:
+def _changed(received: Sequence[Equations], target: int, form: Family) -> ModelFit:
     """Everybody's objective in both runs, and what the target's gained in the second."""
-    roles: list[dict[int, list[Key]]] = [{j: [j] for j in one.agents} for one in heard]
+    roles: list[dict[int, list[Key]]] = [{j: [j] for j in one.agents} for one in received]
     roles[1][target] = [target, _record(target)]
-    forms: dict[Key, Family] = {j: form for one in heard for j in one.agents}
+    forms: dict[Key, Family] = {j: form for one in received for j in one.agents}
     system = System(
-        [Heard(one, role) for one, role in zip(heard, roles, strict=True)], forms | {_record(target): form}
+        [Received(one, role) for one, role in zip(received, roles, strict=True)],
+        forms | {_record(target): form},
     )
-    taken = suppositions(heard[0], {target: form}, None)
-    return fitted("changed record", system, supposing=(*taken, SAME_NOISE, OTHERS_SAME))
+    taken = assumed_of(received[0], {target: form}, None)
+    return fitted("changed record", system, assuming=(*taken, SAME_NOISE, Said(Assumed.OTHERS_SAME)))
 
 
 def _plainness(found: Attack) -> float:

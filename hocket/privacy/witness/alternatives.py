@@ -15,8 +15,8 @@ from scipy.sparse import coo_array, csr_array, eye_array, hstack, vstack
 
 from hocket.errors import BadInput, NoTheorem
 from hocket.networks.network import Network
+from hocket.privacy.graph.connectivity import honest_components, leaving_links
 from hocket.privacy.plain_values import plain_values
-from hocket.privacy.topology.connectivity import honest_components, leaving_links
 from hocket.privacy.witness.functions import Functions, gains, padded, read_coefficients
 from hocket.privacy.wording import braced, named
 from hocket.rationals import as_fractions

@@ -16,8 +16,8 @@ from jaxtyping import Float
 
 from hocket.errors import BadInput
 from hocket.networks.network import Network
+from hocket.privacy.graph.connectivity import check_hiding, honest_components, leaving_links
 from hocket.privacy.plain_values import plain_values
-from hocket.privacy.topology.connectivity import check_hiding, honest_components, leaving_links
 from hocket.privacy.witness.alternatives import gain_matrix, inner_links
 from hocket.privacy.witness.functions import Functions, functions_of, gains, padded, read_coefficients
 from hocket.privacy.witness.linear_programme import Flows, Knowledge, places, ranges

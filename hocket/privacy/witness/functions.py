@@ -60,9 +60,9 @@ def functions_of(run: Run) -> Functions:
             f"this run is {name}'s, and Theorem 2 is about function sharing; "
             "ask hocket.leakage what a coalition can estimate instead"
         )
-    run.check_heard("what its words give away")
+    run.check_received("what its words give away")
     if run.transcript is None or run.path is None:
-        raise NotRecorded("this run kept no words and no noise; run it again with keep='transcript'")
+        raise NotRecorded("this run kept no messages and no noise; run it again with keep='transcript'")
     algorithm = run.algorithm
     if run.problem is None or algorithm is None or algorithm.functions is None:
         raise NotRecorded("a run loaded from disk has no objectives; look at it where it was run")

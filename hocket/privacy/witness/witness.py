@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from hocket.engines.solver import solve
+from hocket.privacy.graph.connectivity import check_hiding
 from hocket.privacy.plain_values import plain_values
-from hocket.privacy.topology.connectivity import check_hiding
 from hocket.privacy.witness.alternatives import Alternative, Fill, alternative
 from hocket.privacy.witness.functions import Functions, functions_of
 from hocket.privacy.wording import braced, counted, named

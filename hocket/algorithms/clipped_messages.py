@@ -1,0 +1,72 @@
+"""Words that show a clipped gradient under noise, and nothing else of an agent's data.
+
+A word is v + α (noise − g): where the agent was told to be, which follows from words alone, and one sum. If noise and g
+are whole numbers of one grid that sum is exact in floating point, and all that rounding does to a word it does to what
+is certified anyway. Computed as x + α noise, with x = v − α g rounded by itself, the last bits can tell two gradients
+apart.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hocket.agent import Agent
+from hocket.algorithm import Broadcast, Round
+from hocket.errors import BadAlgorithm
+
+if TYPE_CHECKING:
+    from hocket.algorithms.rss_nb import RssNb
+
+SLACK = 1 - 1e-12
+"""Of the norm: more than rounding can add to a length, so that what is cut is never longer than it may be."""
+
+
+class Kept(NamedTuple):
+    """What an agent keeps from round to round."""
+
+    x: Any
+    """Its state, v − α g, which stays at home."""
+    v: Any
+    """What it mixed: whoever heard all words knows it."""
+    gradient: Any
+    """g: the way of its last step, over α, cut to length and put on the grid."""
+
+
+def first(x: Any) -> Kept:
+    """Before round 1 nothing was descended: the start is public."""
+    return Kept(x, x, 0 * x)
+
+
+def clipped_round(algorithm: RssNb, agent: Agent, state: Kept, k: Any) -> Round:
+    """One round of RSS-NB in which nothing but the clipped gradient of the last step, under noise, is said."""
+    if algorithm.grid is not None and state.x.dtype != "float64":
+        raise BadAlgorithm(f"grid = {algorithm.grid:g} takes float64, and states here are {state.x.dtype}")
+    noise = agent.paired_noise(k)
+    own = agent.own_noise(k)
+    if own is not None:
+        noise = noise + own
+    w = state.v + agent.step(k - 1) * (noise - state.gradient)  # one exact sum, and then what is public
+    received = yield Broadcast(w)
+    v = agent.mix(w, received)
+    if algorithm.project == "mixed":
+        v = agent.feasible.project(v)
+    moved = agent.descend(v, k, project=algorithm.project)
+    gradient = cut((v - moved) / agent.step(k), algorithm.clip, algorithm.grid)
+    return Kept(v - agent.step(k) * gradient, v, gradient)
+
+
+def cut(way: Any, norm: float | None, unit: float | None) -> Any:
+    """A vector no longer than `norm`, with every number rounded towards zero to a multiple of `unit`."""
+    if way.dtype == object:
+        raise BadAlgorithm(
+            "a length is a square root, which fractions have not; leave clip= out, or take floats"
+        )
+    xp = way.__array_namespace__()
+    if norm is not None:
+        length = xp.sqrt(xp.sum(way * way))
+        # Beyond all numbers nothing has a length; a word that is no number would show that a record led there.
+        finite = xp.isfinite(length)
+        way = xp.where(finite, way, xp.zeros_like(way))
+        length = xp.where(finite, length, xp.zeros_like(length))
+        way = way * xp.minimum(xp.ones_like(length), norm * SLACK / xp.maximum(length, 1e-300 + 0 * length))
+    return way if unit is None else xp.trunc(way / unit) * unit

@@ -1,0 +1,1 @@
+"""What a plan lets colluders learn, before anybody signs it and after members have left."""

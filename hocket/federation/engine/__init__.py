@@ -1,1 +1,0 @@
-"""The peers engine: one agent's generator on a member's own machine."""

@@ -1,0 +1,1 @@
+"""What an operator sees of a run: status, metrics, the watch page and the report."""

@@ -1,0 +1,1 @@
+"""One member's part in a run: its agent's generator, driven by messages from links."""

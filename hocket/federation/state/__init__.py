@@ -1,0 +1,1 @@
+"""What a member keeps on its own disk: keys, run folders, and the account of what its data have served."""

@@ -1,0 +1,1 @@
+"""What a member computes at home: gradients of a task, or its part of a study's sums."""

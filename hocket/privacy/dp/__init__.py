@@ -1,0 +1,1 @@
+"""Certificates: differential privacy with a number, against any coalition of a size, by theorem."""

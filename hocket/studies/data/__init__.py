@@ -1,0 +1,1 @@
+"""A member's table: read, restricted to the study's rows, and turned into a design matrix."""

@@ -1,0 +1,1 @@
+"""Regression models fitted by secure sums: linear, generalised linear, Cox, penalised."""

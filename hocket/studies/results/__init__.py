@@ -1,0 +1,1 @@
+"""Results of a study: files, tables, figures and the page."""

@@ -1,0 +1,1 @@
+"""Descriptions by secure sums: counts, means, quantiles, histograms, survival curves."""

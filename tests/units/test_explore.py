@@ -14,7 +14,6 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -269,15 +268,11 @@ def test_the_page_is_the_audit_page_with_the_same_script():
 @pytest.mark.slow
 def test_an_interrupted_server_ends_its_run_and_its_streams_at_once():
     environment = os.environ | {"PYTHONPATH": str(Path(hk.__file__).parents[1])}
-    command = [sys.executable, "-m", "hocket", "explore", "--no-browser", "--json"]
-    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell has its background jobs ignore it
+    heed = "signal.signal(signal.SIGINT, signal.default_int_handler)"  # a shell has its background jobs ignore it
+    program = f"import signal; {heed}; import hocket.cli; raise SystemExit(hocket.cli.main())"
+    command = [sys.executable, "-c", program, "explore", "--no-browser", "--json"]
     with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-        preexec_fn=heed,
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None

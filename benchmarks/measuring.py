@@ -102,7 +102,7 @@ def unmeasured(case: Case, algorithm: hk.Algorithm) -> hk.Run:
     averaging = asked.pop("time_average", True)
     job = Job.asked(case.problem, case.network, algorithm, rounds=case.rounds, **asked)
     nothing = Measuring(averaging=averaging, gauge=Nothing())
-    return play(job, algorithm.effective(), nothing, engine="simulator", marks=np.array([case.rounds]))
+    return play(job, algorithm, nothing, engine="simulator", marks=np.array([case.rounds]))
 
 
 def rounds_alone(case: Case, algorithm: hk.Algorithm) -> Callable[[], Any]:
@@ -111,7 +111,7 @@ def rounds_alone(case: Case, algorithm: hk.Algorithm) -> Callable[[], Any]:
     averaging = asked.pop("time_average", True)
     with jax.enable_x64(asked.get("dtype") is not np.float32):
         job = Job.asked(case.problem, case.network, algorithm, rounds=case.rounds, **asked)
-        program = Compiled(prepare(job, algorithm.effective(), averaging=averaging))
+        program = Compiled(prepare(job, algorithm, averaging=averaging))
         steps = step_table(job, 0)
         carry = program.begin(jnp.asarray(job.first_states, job.dtype), steps)
 

@@ -37,6 +37,7 @@ from hocket.privacy import attacks
 from hocket.privacy.attacks.messages import mixed
 from hocket.privacy.audit.theorem import privacy_claim
 from hocket.privacy.leakage.dry_run import models_of_run
+from hocket.privacy.profile import profile
 from hocket.runs.view import View
 
 ROUNDS, WANTED = 40, 0.8
@@ -148,7 +149,7 @@ def measured(cell: Cell, seeds: int) -> Row:
     start = np.random.default_rng(5).uniform(-0.1, 0.1, size=problem.dim)
     if privacy_claim(algorithm, problem.objective_class, dim=problem.dim):
         return Row(cell, float("nan"), "", float("nan"), float("nan"), "a theorem, no estimate")
-    if algorithm.hides_nothing:
+    if profile(algorithm).hides_nothing:
         return Row(cell, 0.0, "", float("nan"), float("nan"), "exact: nothing is claimed")
     found: dict[str, list[tuple[float, float]]] = {}
     printed = []
@@ -204,17 +205,19 @@ def tried(run: hk.Run, cell: Cell, coalition: tuple[int, ...], threat: str) -> d
     found: dict[str, dict[int, attacks.Attack]] = {
         "averaging": attacks.averaging_attacks(view, start=run.path[0])
     }
-    if not run.algorithm.tells:
+    if not profile(run.algorithm).per_neighbour:
         found["mean"] = {j: attacks.strongest_average(view, j) for j in view.honest}
         found["difference"] = {j: attacks.difference_attack(view, j) for j in view.honest}
-    for name, active in (("model", False), ("model, X cut off", True)) if run.algorithm.plain else ():
+    for name, active in (
+        (("model", False), ("model, X cut off", True)) if profile(run.algorithm).plain else ()
+    ):
         if active and not cell.active:
             continue
         try:
             found[name] = attacks.model_attacks(view, run.problem, active=active)
         except (HocketError, np.linalg.LinAlgError):
             continue
-    if cell.active and run.algorithm.plain:
+    if cell.active and profile(run.algorithm).plain:
         every = attacks.projection_attacks(view, run.problem.feasible)
         found["projection"] = {j: one.gradient for j, one in every.items()}
     return {

@@ -62,7 +62,7 @@ class Stage:
 
     def __init__(self, algorithm: hk.Algorithm, n: int, dim: int, degree: int):
         self.job = Job.asked(bowls(n, dim), rings(n, degree // 2), algorithm, step=STEP, rounds=LONGEST)
-        self.program = prepare(self.job, self.job.algorithm.effective(), averaging=False)
+        self.program = prepare(self.job, self.job.algorithm, averaging=False)
         self.steps = step_table(self.job, 0)
 
     def together(self) -> Played:

@@ -14,7 +14,7 @@ _NAMES = {
     "agent": "Agent",
     "algorithm": "Algorithm Broadcast SecureSum SendEach",
     "algorithms": (
-        "AcceleratedTracking Admm AugDgm Centralised Choco Dgd ExactDiffusion Extra FunctionSharing "
+        "AcceleratedTracking Admm AugDgm Centralised CertifiedRssNb Choco Dgd ExactDiffusion Extra FunctionSharing "
         "GradientTracking IndependentNoise JointAverage LocalTracking Nids PrivateDgd PushDiging PushSum "
         "RssLb RssNb Safeguard"
     ),

@@ -12,7 +12,7 @@ from hocket.algorithm import (
 )
 from hocket.algorithms import (
     AcceleratedTracking as AcceleratedTracking, Admm as Admm, AugDgm as AugDgm, Centralised as Centralised,
-    Choco as Choco, Dgd as Dgd, ExactDiffusion as ExactDiffusion, Extra as Extra,
+    CertifiedRssNb as CertifiedRssNb, Choco as Choco, Dgd as Dgd, ExactDiffusion as ExactDiffusion, Extra as Extra,
     FunctionSharing as FunctionSharing, GradientTracking as GradientTracking,
     IndependentNoise as IndependentNoise, JointAverage as JointAverage, LocalTracking as LocalTracking,
     Nids as Nids, PrivateDgd as PrivateDgd, PushDiging as PushDiging, PushSum as PushSum, RssLb as RssLb,

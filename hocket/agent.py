@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
+from hocket.errors import BadAlgorithm
 from hocket.problems.sets import Everywhere, FeasibleSet
 
 Projection = Literal["stepped", "mixed"]
@@ -95,37 +96,35 @@ class Agent:
         """The step size α_k; α_0 is zero, since nothing was descended before round 1."""
         return self.alpha(k)
 
-    def paired_noise(self, k: Any) -> Any:
-        """d_j = Σ_i (s^{i,j} − s^{j,i}) of round k: it sums to zero over the network."""
-        return self.shares["paired"]
+    def noise(self, kind: str) -> Any:
+        """This round's share of a kind of noise; None where none is drawn."""
+        return self.shares.get(kind)
 
-    def persistent_noise(self) -> Any:
-        """Pairwise noise drawn once and kept for as long as the data are the same; None if none was agreed."""
-        return self.shares.get("persistent")
+    def perturb(self, x: Any, **scales: Any) -> Any:
+        """x + Σ scale · noise over the kinds named, each with its scale; x itself where none of them is drawn.
 
-    def function_noise(self) -> Any:
-        """Coefficients of this agent's noise function: pairwise, drawn once, zero over the network."""
-        return self.shares["function"]
+                On a GPU a single kind is drawn and added in one pass.
 
-    def lost_noise(self) -> Any:
-        """Of noise that is stored with an objective, what was dealt with those who left since; None without."""
-        return self.shares.get("lost")
-
-    def balanced_noise(self, k: Any) -> Any:
-        """d_{j,i} for every neighbour's slot, with Σ_i B[i,j] d_{j,i} = 0."""
-        return self.shares["balanced"]
-
-    def own_noise(self, k: Any) -> Any:
-        """Noise of this agent alone, which nothing cancels; None if it draws none."""
-        return self.shares.get("own")
-
-    def add_noise(self, kind: str, x: Any, scale: Any) -> Any:
-        """x + scale · (this round's noise of a kind), for a word to be said: on a GPU, drawn and added in one pass."""
-        return (self.adders or {})[kind]((x, scale)) if self.adds(kind) else x + scale * self.shares[kind]
-
-    def adds(self, kind: str) -> bool:
-        """Whether noise of a kind is drawn as it is added, so that `add_noise` saves a pass."""
-        return kind in (self.adders or {})
+                >>> from hocket.errors import BadAlgorithm
+        from hocket.problems.sets import Everywhere
+                >>> agent = Agent(0, float, lambda x: x, Everywhere(), {"paired": 2.0, "own": 1.0})
+                >>> agent.perturb(1.0, paired=0.5, own=0.25)
+                2.25
+        """
+        adders = self.adders or {}
+        known = [kind for kind in scales if kind in adders or kind in self.shares]
+        if not known:
+            if self.shares or adders:
+                declared = ", ".join({**self.shares, **adders})
+                raise BadAlgorithm(f"noise {', '.join(scales)} is not declared; noise() declares {declared}")
+            return x
+        if len(known) == 1 and known[0] in adders:
+            return adders[known[0]]((x, scales[known[0]]))
+        first, *others = known
+        added = scales[first] * self.shares[first]
+        for kind in others:
+            added = added + scales[kind] * self.shares[kind]
+        return x + added
 
     def mix(self, own: Any, received: Received) -> Any:
         """v_j = Σ_i B[j,i] w_i, with `own` as this agent's word to itself [paper, line 8]."""

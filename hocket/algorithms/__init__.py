@@ -5,6 +5,7 @@ from hocket.algorithms.accelerated_tracking import AcceleratedTracking
 from hocket.algorithms.admm import Admm
 from hocket.algorithms.aug_dgm import AugDgm
 from hocket.algorithms.centralised import Centralised
+from hocket.algorithms.certified_rss_nb import CertifiedRssNb
 from hocket.algorithms.choco import Choco
 from hocket.algorithms.dgd import Dgd
 from hocket.algorithms.exact_diffusion import ExactDiffusion
@@ -27,6 +28,7 @@ __all__ = [
     "Admm",
     "AugDgm",
     "Centralised",
+    "CertifiedRssNb",
     "Choco",
     "Dgd",
     "ExactDiffusion",
@@ -45,11 +47,12 @@ __all__ = [
     "Safeguard",
 ]
 
-ALL = (
+ALL: tuple[type[Algorithm], ...] = (
     Dgd,
     RssNb,
     RssLb,
     FunctionSharing,
+    CertifiedRssNb,
     JointAverage,
     IndependentNoise,
     PrivateDgd,
@@ -67,10 +70,37 @@ ALL = (
     PushDiging,
     Safeguard,
 )
-BY_KEY: dict[str, type[Algorithm]] = {kind.key: kind for kind in ALL}
+BY_KEY: dict[str, type[Algorithm]] = {kind.name: kind for kind in ALL}
 """Every algorithm by its name in configurations: one that is added needs a place here to be named in one."""
 BY_CLASS: dict[str, type[Algorithm]] = {kind.__name__: kind for kind in ALL}
+EXACT = (
+    AugDgm,
+    GradientTracking,
+    Extra,
+    Nids,
+    ExactDiffusion,
+    Admm,
+    AcceleratedTracking,
+    LocalTracking,
+    Safeguard,
+)
+"""Those whose fixed point is the optimum itself, on links that go both ways."""
+PUSH = (PushSum, PushDiging)
+"""Those for directed links."""
+NOISELESS = (Dgd, Choco, *EXACT, *PUSH)
+"""Those that add nothing to what agents send."""
 COMPARED = {"function-sharing": False, "rss-nb": True, "rss-lb": False, "dgd": False, "independent": False}
-"""What an audit compares by default, in this order, and of what it tries an anchored form too."""
-PERSISTENT = RssNb
-"""The algorithm whose noise can be kept in part, and is planned by how much."""
+"""What an audit compares by default, in this order, and of what it tries persistent noise too."""
+SENTENCES = {
+    "function-sharing": "function sharing",
+    "gradient-tracking": "gradient tracking",
+    "push-sum": "subgradient-push",
+    "joint-average": "joint averaging",
+    "masked-totals": "sums over all members",
+}
+"""Names in a sentence, where that is not the title."""
+
+
+def in_a_sentence(algorithm: Algorithm | type[Algorithm]) -> str:
+    """An algorithm's name as a sentence has it."""
+    return SENTENCES.get(algorithm.name, algorithm.title)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -36,8 +36,7 @@ class AcceleratedTracking(ExactMethod):
     functions that bend choose `AugDgm`.
     """
 
-    key: ClassVar[str] = "accelerated-tracking"
-    label: ClassVar[str] = "Accelerated tracking"
+    name, title = "accelerated-tracking", "Accelerated tracking"
 
     share: float | None = None
     """τ: how much of v there is in the point where gradients are taken. None: derived from the problem and the network
@@ -49,7 +48,7 @@ class AcceleratedTracking(ExactMethod):
         check_positive("share", self.share, "it is a part of a point", most=1)
         check_positive("strong_convexity", self.strong_convexity or None, "it is how much objectives bend up")
 
-    def setup(self, agent: Agent, x: Any) -> Hastened:
+    def init(self, agent: Agent, x: Any) -> Hastened:
         return Hastened(x, x, 0 * x)
 
     def round(self, agent: Agent, state: Hastened, k: Any) -> Round:
@@ -95,20 +94,18 @@ class AcceleratedTracking(ExactMethod):
         chi = 2 / max(1 - shape.lam, 1e-12)
         return float(min(1.0, np.sqrt(chi * mu / shape.smoothness) / 2)) if mu > 0 else 1.0
 
-    def suited(
-        self, problem: Problem, network: Network, step: Step, *, bend: float = 0.0
-    ) -> AcceleratedTracking:
-        if self.share is not None and self.strong_convexity is not None:
-            return self
+    def configure(
+        self, problem: Problem, network: Network, step: Step | None, *, added: float = 0.0
+    ) -> tuple[Self, Step]:
+        if step is None or (self.share is not None and self.strong_convexity is not None):
+            return super().configure(problem, network, step, added=added)
         try:
-            shape = Shape.of(self.title, problem, network, bend)
-        except BadAlgorithm:  # nothing is known, so nothing is hastened
-            return self
+            shape = Shape.of(self.title, problem, network, added)
+        except BadAlgorithm:  # nothing is known, so nothing is accelerated
+            return self, step
         mu, _ = self._bends_up(shape)
         # With a step of somebody's own, as much momentum as it bears: η = 1/(4τL).
         most = 1 / (4 * step(1) * shape.smoothness) if shape.smoothness > 0 else 1.0
         share = float(np.clip(most, 1e-3, 1.0)) if mu > 0 else 1.0
-        given = self.share is not None
-        return dataclasses.replace(
-            self, share=self.share if given else share, strong_convexity=mu if mu > 0 else 0.0
-        )
+        chosen = share if self.share is None else self.share
+        return dataclasses.replace(self, share=chosen, strong_convexity=mu if mu > 0 else 0.0), step

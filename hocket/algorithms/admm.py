@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from hocket.agent import Agent
 from hocket.algorithm import Broadcast, Round
@@ -26,8 +26,7 @@ class Admm(PrimalDualMethod):
     do. θ is the penalty of ADMM, times α. Under noise functions that bend choose `AugDgm`.
     """
 
-    key: ClassVar[str] = "admm"
-    label: ClassVar[str] = "ADMM"
+    name, title = "admm", "ADMM"
 
     penalty: float = 1.0
     """θ = αc: how dear it is to differ from a neighbour. More of it brings agents together sooner, and moves them
@@ -36,7 +35,7 @@ class Admm(PrimalDualMethod):
     def __check_init__(self) -> None:
         check_positive("penalty", self.penalty, "without one agents never agree")
 
-    def setup(self, agent: Agent, x: Any) -> Priced:
+    def init(self, agent: Agent, x: Any) -> Priced:
         return Priced(x, 0 * x)
 
     def round(self, agent: Agent, state: Priced, k: Any) -> Round:

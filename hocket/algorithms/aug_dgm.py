@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from hocket.agent import Agent
 from hocket.algorithm import Broadcast, Round
@@ -17,10 +17,9 @@ class AugDgm(TrackingMethod):
     gradients, and is the one to put inside function sharing whose noise bends.
     """
 
-    key: ClassVar[str] = "aug-dgm"
-    label: ClassVar[str] = "AugDGM"
+    name, title = "aug-dgm", "AugDGM"
 
-    def setup(self, agent: Agent, x: Any) -> Tracked:
+    def init(self, agent: Agent, x: Any) -> Tracked:
         gradient = agent.gradient(x)
         return Tracked(x, gradient, gradient)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm
@@ -16,9 +16,7 @@ class Centralised(Algorithm):
     What could be had if everybody trusted one server; divided by n so that its step compares with an agent's.
     """
 
-    key: ClassVar[str] = "centralised"
-    label: ClassVar[str] = "centralised"
-    decentralised: ClassVar[bool] = False
+    name, title = "centralised", "centralised"
 
     def round(self, agent: Agent, state: Any, k: Any) -> Any:
         return agent.descend(state, k)

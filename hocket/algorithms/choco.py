@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Broadcast, Round, Setting
-from hocket.algorithms.compressors import Compressor, TopK, Whole
+from hocket.algorithm import Broadcast, Round
+from hocket.algorithms.compressors import Compressor, TopK
 from hocket.algorithms.noiseless import Noiseless
 from hocket.algorithms.parameters import check_positive
 from hocket.networks.network import Network
@@ -27,15 +26,14 @@ class Shown(NamedTuple):
 
 
 class Choco(Noiseless):
-    """h = P_X(x − α∇f(x)), say q = C(h − x̂), x̂ ← x̂ + q, s ← s + Bq, x ← h + γ(s − x̂): CHOCO-SGD [Koloskova, Stich and
+    """h = P_X(x − α∇f(x)), send q = C(h − x̂), x̂ ← x̂ + q, s ← s + Bq, x ← h + γ(s − x̂): CHOCO-SGD [Koloskova, Stich and
     Jaggi 2019, Algorithm 6].
 
-    Choose it where links are so slow that bytes count more than rounds: a word is a part of a vector, `TopK` or
+    Choose it where links are so slow that bytes count more than rounds: a message is a part of a vector, `TopK` or
     `RandomK` of its numbers, or all of them `Quantised`. As DGD it needs steps that fall.
     """
 
-    key: ClassVar[str] = "choco"
-    label: ClassVar[str] = "CHOCO"
+    name, title = "choco", "CHOCO"
 
     compressor: Compressor = eqx.field(static=True, default=TopK(0.1), converter=Compressor.parse)
     """What is said of a difference; in text as `top-k:0.1`, `random-k:20` or `quantised:4`."""
@@ -45,20 +43,21 @@ class Choco(Noiseless):
     def __check_init__(self) -> None:
         check_positive("gamma", self.gamma, "it is the part of the way that agents go", most=1)
 
-    def setup(self, agent: Agent, x: Any) -> Shown:
+    def init(self, agent: Agent, x: Any) -> Shown:
         return Shown(x, 0 * x, 0 * x)
 
     def round(self, agent: Agent, state: Shown, k: Any) -> Round:
         dim = state.x.shape[-1]
         stepped = agent.descend(state.x, k)
         decode = partial(self.compressor.decoded, k=k, dim=dim)
-        word = self.compressor.encoded(stepped - state.copy, k)
-        received = yield Broadcast(word, decode)
-        shown = decode(word)  # what neighbours make of it, to the last bit
+        message = self.compressor.encoded(stepped - state.copy, k)
+        received = yield Broadcast(message, decode)
+        shown = decode(message)  # what neighbours make of it, to the last bit
         copy, mixed = state.copy + shown, state.mixed + agent.mix(shown, received)
-        return Shown(stepped + matching(self._pull(dim), stepped) * (mixed - copy), copy, mixed)
+        return Shown(stepped + matching(self.pull(dim), stepped) * (mixed - copy), copy, mixed)
 
-    def _pull(self, dim: int) -> float:
+    def pull(self, dim: int) -> float:
+        """γ as it was given, or what suits the compressor."""
         return self.compressor.pull(dim) if self.gamma is None else self.gamma
 
     def proved_gamma(self, network: Network, dim: int) -> float:
@@ -69,15 +68,3 @@ class Choco(Noiseless):
         delta, rho = self.compressor.kept(dim), 1 - network.lam
         beta = float(np.linalg.norm(np.eye(network.n) - network.B, 2))
         return rho**2 * delta / (16 * rho + rho**2 + 4 * beta**2 + 2 * rho * beta**2 - 8 * rho * delta)
-
-    def by_coordinate(self, setting: Setting) -> Choco:
-        """With whole words, which tell no less: no compressor is affine."""
-        return dataclasses.replace(self, compressor=Whole(), gamma=self._pull(setting.dim))
-
-    @property
-    def compresses(self) -> bool:
-        return not isinstance(self.compressor, Whole)
-
-    @property
-    def open_anyway(self) -> str:
-        return "it adds no noise, and what is left out of one word comes with a later one"

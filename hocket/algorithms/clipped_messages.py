@@ -1,21 +1,18 @@
-"""Words that show a clipped gradient under noise, and nothing else of an agent's data.
+"""Messages that show a clipped gradient under noise, and nothing else of an agent's data.
 
-A word is v + α (noise − g): where the agent was told to be, which follows from words alone, and one sum. If noise and g
-are whole numbers of one grid that sum is exact in floating point, and all that rounding does to a word it does to what
-is certified anyway. Computed as x + α noise, with x = v − α g rounded by itself, the last bits can tell two gradients
-apart.
+A message is v + α (noise − g): where the agent was told to be, which follows from messages alone, and one sum. If noise
+and g are whole numbers of one grid that sum is exact in floating point, and all that rounding does to a message it does
+to what is certified anyway. Computed as x + α noise, with x = v − α g rounded by itself, the last bits can tell two
+gradients apart.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from hocket.agent import Agent
 from hocket.algorithm import Broadcast, Round
 from hocket.errors import BadAlgorithm
-
-if TYPE_CHECKING:
-    from hocket.algorithms.rss_nb import RssNb
 
 SLACK = 1 - 1e-12
 """Of the norm: more than rounding can add to a length, so that what is cut is never longer than it may be."""
@@ -27,7 +24,7 @@ class Kept(NamedTuple):
     x: Any
     """Its state, v − α g, which stays at home."""
     v: Any
-    """What it mixed: whoever heard all words knows it."""
+    """What it mixed: an eavesdropper on all links knows it."""
     gradient: Any
     """g: the way of its last step, over α, cut to length and put on the grid."""
 
@@ -37,21 +34,18 @@ def first(x: Any) -> Kept:
     return Kept(x, x, 0 * x)
 
 
-def clipped_round(algorithm: RssNb, agent: Agent, state: Kept, k: Any) -> Round:
-    """One round of RSS-NB in which nothing but the clipped gradient of the last step, under noise, is said."""
-    if algorithm.grid is not None and state.x.dtype != "float64":
-        raise BadAlgorithm(f"grid = {algorithm.grid:g} takes float64, and states here are {state.x.dtype}")
-    noise = agent.paired_noise(k)
-    own = agent.own_noise(k)
+def clipped_round(agent: Agent, state: Kept, k: Any, clip: float, grid: float | None) -> Round:
+    """One round of certified RSS-NB, which sends the clipped gradient of the last step under noise and nothing else."""
+    if grid is not None and state.x.dtype != "float64":
+        raise BadAlgorithm(f"grid = {grid:g} takes float64, and states here are {state.x.dtype}")
+    noise, own = agent.noise("paired"), agent.noise("own")
     if own is not None:
         noise = noise + own
     w = state.v + agent.step(k - 1) * (noise - state.gradient)  # one exact sum, and then what is public
     received = yield Broadcast(w)
-    v = agent.mix(w, received)
-    if algorithm.project == "mixed":
-        v = agent.feasible.project(v)
-    moved = agent.descend(v, k, project=algorithm.project)
-    gradient = cut((v - moved) / agent.step(k), algorithm.clip, algorithm.grid)
+    v = agent.feasible.project(agent.mix(w, received))
+    moved = agent.descend(v, k, project="mixed")
+    gradient = cut((v - moved) / agent.step(k), clip, grid)
     return Kept(v - agent.step(k) * gradient, v, gradient)
 
 

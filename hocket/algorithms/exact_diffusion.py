@@ -14,6 +14,5 @@ class ExactDiffusion(Nids):
     are the same recursion, and so is what is done at the border of a set.
     """
 
-    key: ClassVar[str] = "exact-diffusion"
-    label: ClassVar[str] = "Exact diffusion"
+    name, title = "exact-diffusion", "Exact diffusion"
     first_alone: ClassVar[bool] = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Literal
+from typing import Self
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
 from hocket.problems.sets import Everywhere
-from hocket.steps import Derived
+from hocket.steps import Derived, Step
 
 WITHIN = 0.99
 """Of the step that a theorem allows, which itself it does not."""
@@ -45,7 +45,7 @@ class Shape:
     """How much every agent's objective bends up at least, noise functions included; None where nobody knows."""
 
     @classmethod
-    def of(cls, name: str, problem: Problem, network: Network, bend: float) -> Shape:
+    def of(cls, name: str, problem: Problem, network: Network, added: float) -> Shape:
         """What is known; refuses where nothing can be derived."""
         if network.period > 1:
             raise BadAlgorithm(f"the step of {name} is derived for links that stay; give step= for these")
@@ -60,8 +60,8 @@ class Shape:
         if network.n <= SMALL:
             least = float(np.linalg.eigvalsh((network.B + network.B.T) / 2)[0])
         return cls(
-            smoothness=each + bend,
-            bent=bend > 0,
+            smoothness=each + added,
+            bent=added > 0,
             mean_smoothness=mean,
             strong_convexity=problem.strong_convexity,
             lam=network.lam,
@@ -69,31 +69,27 @@ class Shape:
             convex=problem.convex is True,
             free=isinstance(problem.feasible, Everywhere) and problem.penalty is None,
             symmetric=bool(np.allclose(network.B, network.B.T, rtol=0, atol=1e-12)),
-            least_bend=None if least_bend is None else least_bend - bend,
+            least_bend=None if least_bend is None else least_bend - added,
         )
 
 
 class ExactMethod(Noiseless):
     """An algorithm whose fixed point is the optimum: gaps fall by a factor in every round, where DGD's fall by 1/√k.
 
-    None of them hides anything: what they say is the gradient or tells it.
+    None of them hides anything: what they send is the gradient or tells it.
     """
 
-    @property
-    def asks_gradients(self) -> bool:
-        return True
-
-    @property
-    def derives_step(self) -> bool:
-        return True
-
-    def auto_step(self, problem: Problem, network: Network, *, bend: float = 0.0) -> Derived:
-        shape = Shape.of(self.title, problem, network, bend)
+    def configure(
+        self, problem: Problem, network: Network, step: Step | None, *, added: float = 0.0
+    ) -> tuple[Self, Step]:
+        if step is not None:
+            return self, step
+        shape = Shape.of(self.title, problem, network, added)
         if shape.smoothness <= 0:
             raise BadAlgorithm(
                 f"objectives do not bend, and any step of {self.title} is as good as any other; give step="
             )
-        return self.step_for(shape)
+        return self, self.step_for(shape)
 
     def step_for(self, shape: Shape) -> Derived:
         """The step for objectives and a network of this shape: proved, or a rule of thumb."""
@@ -114,10 +110,6 @@ class ExactMethod(Noiseless):
 
 class TrackingMethod(ExactMethod):
     """One that follows the average gradient: it needs no objective to be convex, as long as the mean is."""
-
-    @property
-    def bears(self) -> Literal["", "outages", "channel"]:
-        return "outages"  # proved for weights that vary [Nedić, Olshevsky and Shi 2017]
 
     def step_for(self, shape: Shape) -> Derived:
         mu, mean = shape.strong_convexity, shape.mean_smoothness

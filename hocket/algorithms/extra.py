@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from hocket.agent import Agent
 from hocket.algorithm import Broadcast, Round
@@ -23,10 +23,9 @@ class Extra(PrimalDualMethod):
     two rounds; summed up it is this. Its step must suit the network; under noise functions that bend choose `AugDgm`.
     """
 
-    key: ClassVar[str] = "extra"
-    label: ClassVar[str] = "EXTRA"
+    name, title = "extra", "EXTRA"
 
-    def setup(self, agent: Agent, x: Any) -> Corrected:
+    def init(self, agent: Agent, x: Any) -> Corrected:
         return Corrected(x, 0 * x)
 
     def round(self, agent: Agent, state: Corrected, k: Any) -> Round:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from hocket.agent import Agent
 from hocket.algorithm import Broadcast, Round
@@ -24,11 +24,9 @@ class GradientTracking(TrackingMethod):
     functions that bend.
     """
 
-    key: ClassVar[str] = "gradient-tracking"
-    label: ClassVar[str] = "DIGing"
-    in_words: ClassVar[str] = "gradient tracking"
+    name, title = "gradient-tracking", "DIGing"
 
-    def setup(self, agent: Agent, x: Any) -> Tracked:
+    def init(self, agent: Agent, x: Any) -> Tracked:
         gradient = agent.gradient(x)
         return Tracked(x, gradient, gradient)
 

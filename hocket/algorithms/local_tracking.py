@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -32,8 +32,7 @@ class LocalTracking(ExactMethod):
     of α/H cost one; x and z are said together. With H = 1 it is gradient tracking that steps before it mixes.
     """
 
-    key: ClassVar[str] = "local-tracking"
-    label: ClassVar[str] = "Local tracking"
+    name, title = "local-tracking", "Local tracking"
 
     local_steps: int = eqx.field(static=True, default=4)
     """H: gradient steps between two exchanges."""
@@ -42,7 +41,7 @@ class LocalTracking(ExactMethod):
         if self.local_steps < 1:
             raise BadAlgorithm(f"local_steps = {self.local_steps}; an exchange has one step at least")
 
-    def setup(self, agent: Agent, x: Any) -> Corrected:
+    def init(self, agent: Agent, x: Any) -> Corrected:
         return Corrected(x, 0 * x)
 
     def round(self, agent: Agent, state: Corrected, k: Any) -> Round:

@@ -24,13 +24,12 @@ class Nids(PrimalDualMethod):
     the network is. Under noise functions that bend choose `AugDgm`.
     """
 
-    key: ClassVar[str] = "nids"
-    label: ClassVar[str] = "NIDS"
+    name, title = "nids", "NIDS"
 
     first_alone: ClassVar[bool] = True
     """Whether the first step is an agent's own, before anything was heard."""
 
-    def setup(self, agent: Agent, x: Any) -> Differenced:
+    def init(self, agent: Agent, x: Any) -> Differenced:
         return Differenced(x, x, 0 * x)
 
     def round(self, agent: Agent, state: Differenced, k: Any) -> Round:

@@ -144,13 +144,6 @@ def check_company(setting: Setting) -> None:
         raise BadAlgorithm("a single agent has nobody to share noise with; use Dgd or Centralised")
 
 
-def bounded_by(delta: float, noise: Given) -> tuple[bool | None, str]:
-    """Whether noise of at most Δ, or somebody's own in its place, stays within a bound, and why."""
-    if noise is not None:
-        return None, "your own noise takes the place of draws within Δ, and how far it goes is not known"
-    return True, f"its norm is at most Δ = {delta:g}"
-
-
 def check_size(name: str, value: Any) -> None:
     """A noise bound is a finite number, not negative."""
     if isinstance(value, float | int) and not (math.isfinite(value) and value >= 0):
@@ -177,6 +170,11 @@ def check_choice(name: str, value: Any, *plain: str, **explained: str) -> None:
     if value not in (*plain, *explained):
         choices = [repr(one) for one in plain] + [f"{one!r}, {why}" for one, why in explained.items()]
         raise BadAlgorithm(f"{name} = {value!r}; choose {', or '.join(choices)}")
+
+
+def is_zero(value: Any) -> bool:
+    """Whether a number is there and zero; of one that is being compiled nobody can tell."""
+    return isinstance(value, float | int) and value == 0
 
 
 def is_positive(value: Any) -> bool:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, final
 
 import numpy as np
 
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Broadcast, Round, Setting
-from hocket.algorithms.dgd import Dgd
 from hocket.errors import BadAlgorithm
-from hocket.networks.network import Network
 from hocket.noise.draws import Draw, Gaussian
-from hocket.problems.problem import Problem
 from hocket.problems.sets import Ball
 
 
@@ -30,6 +27,7 @@ def check_budget(one: Any, **more: tuple[bool, str]) -> None:
             raise BadAlgorithm(f"{name} = {getattr(one, name)} of {type(one).__name__}; {fix}")
 
 
+@final
 class PrivateDgd(Algorithm):
     """DGD on gradients that are clipped and carry normal noise: (ε, δ)-differentially private for every agent.
 
@@ -48,10 +46,7 @@ class PrivateDgd(Algorithm):
     point like all numbers here, which a determined attacker may exploit; for measuring, not for deployment.
     """
 
-    key: ClassVar[str] = "private-dgd"
-    label: ClassVar[str] = "private DGD"
-    noise_in: ClassVar[Literal["words", "gradient"] | None] = "gradient"
-    promises: ClassVar[bool] = True
+    name, title = "private-dgd", "private DGD"
 
     epsilon: float
     """ε: the budget of the whole run; finite."""
@@ -80,64 +75,29 @@ class PrivateDgd(Algorithm):
         root = self.epsilon / (math.sqrt(log + self.epsilon) + math.sqrt(log))
         return self.clip * math.sqrt(2 * self.releases) / root
 
-    @property
-    def plain(self) -> bool:
-        return True
-
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         received = yield Broadcast(state)
         v = agent.mix(state, received)
-        noisy = Ball(self.clip).project(_finite(agent.gradient(v))) + agent.own_noise(k)
+        noisy = Ball(self.clip).project(finite(agent.gradient(v))) + agent.noise("own")
         return agent.feasible.project(v - agent.step(k) * noisy)
 
-    @property
-    def taken_for_granted(self) -> tuple[str, ...]:
-        return (f"gradients were no longer than {self.clip:g}, to which they are clipped",)
-
-    def check(self, setting: Setting) -> None:
+    def validate(self, setting: Setting) -> None:
         if setting.rounds > self.releases:
             raise BadAlgorithm(
                 f"a run of {setting.rounds} rounds asks more often than the budget pays for, releases = "
                 f"{self.releases:g}; run at most that many, or spread the budget with releases={setting.rounds}"
             )
 
-    def silent(self) -> Algorithm:
-        return Dgd()
-
-    def by_coordinate(self, setting: Setting) -> Algorithm:
-        """Where no gradient is longer than the clip."""
-        return _Unclipped(self.epsilon, self.clip, self.releases, self.failure)
-
-    def draws(self, setting: Setting) -> Mapping[str, Draw]:
+    def noise(self, setting: Setting) -> Mapping[str, Draw]:
         return {"own": Gaussian(np.asarray(self.sigma), width=setting.dim, label=6)}
 
     def perturbation(self, agent: Agent, state: Any, outgoing: Any, k: Any) -> Any:
-        return agent.own_noise(k)
-
-    def remarks(self, problem: Problem, network: Network) -> list[str]:
-        if type(self) is not PrivateDgd:
-            return [
-                f"nothing is promised: {type(self).__name__} is not PrivateDgd itself, and of its code nothing is known"
-            ]
-        return [
-            f"({self.epsilon:g}, {self.failure:g})-differential privacy for one agent's objective replaced, gradients "
-            f"clipped to {self.clip:g}, {self.releases:g} releases composed by zCDP: noise of σ = {self.sigma:.4g}, "
-            "for a secret seed that no other run uses"
-        ]
+        return agent.noise("own")
 
 
-def _finite(gradient: Any) -> Any:
+def finite(gradient: Any) -> Any:
     """The gradient, or nothing where it is no number: a state that is none would show whose objective led there."""
     if gradient.dtype == object:
         return gradient
     xp = gradient.__array_namespace__()
     return xp.where(xp.all(xp.isfinite(gradient)), gradient, xp.zeros_like(gradient))
-
-
-class _Unclipped(PrivateDgd):
-    """The same noise on gradients as they are: what an attacker makes of rounds in which nothing was cut."""
-
-    def round(self, agent: Agent, state: Any, k: Any) -> Round:
-        received = yield Broadcast(state)
-        v = agent.mix(state, received)
-        return agent.feasible.project(v - agent.step(k) * (agent.gradient(v) + agent.own_noise(k)))

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import equinox as eqx
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Broadcast, Round, Setting
+from hocket.algorithm import Broadcast, Round
 from hocket.algorithms.exact_method import SMALL
 from hocket.algorithms.push_method import PushMethod, quotient, up_to_one
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
-from hocket.steps import Derived
+from hocket.steps import Derived, Step
 
 
 class PushTracked(NamedTuple):
@@ -35,31 +35,30 @@ class PushDiging(PushMethod):
     not proved.
     """
 
-    key: ClassVar[str] = "push-diging"
-    label: ClassVar[str] = "Push-DIGing"
+    name, title = "push-diging", "Push-DIGing"
 
     by_share: bool = eqx.field(static=True, default=True)
     """Whether an agent whose share is below one takes that part of its step only: α min(1, s) y. A small share, of an
     agent to whom few speak or whose links have long failed, magnifies a step by 1/s. Where weights balance and words
     arrive, shares are one and nothing differs. False: as printed."""
 
-    @property
-    def derives_step(self) -> bool:
-        return True
-
-    def auto_step(self, problem: Problem, network: Network, *, bend: float = 0.0) -> Derived:
+    def configure(
+        self, problem: Problem, network: Network, step: Step | None, *, added: float = 0.0
+    ) -> tuple[Self, Step]:
+        if step is not None:
+            return self, step
         smoothness = problem.constants().N
-        if network.period > 1 or network.n > SMALL or smoothness is None or smoothness + bend <= 0:
+        if network.period > 1 or network.n > SMALL or smoothness is None or smoothness + added <= 0:
             raise BadAlgorithm(
                 f"the step of {self.title} is derived from how much objectives bend and from the spectrum of weights "
                 f"that stay, of {SMALL} agents at most; declare smoothness= of the problem, or give step="
             )
         second = float(np.sort(np.abs(np.linalg.eigvals(network.B)))[-2])
-        bends = smoothness + bend
+        bends = smoothness + added
         why = f"a rule of thumb from L̂ = {bends:.4g} and the second eigenvalue {second:.4g} of the weights"
-        return Derived((1 - second) / 2 / bends, why=why)
+        return self, Derived((1 - second) / 2 / bends, why=why)
 
-    def setup(self, agent: Agent, x: Any) -> PushTracked:
+    def init(self, agent: Agent, x: Any) -> PushTracked:
         gradient = agent.gradient(x)
         return PushTracked(x, x, 0 * x[:1] + 1, gradient, gradient)
 
@@ -71,14 +70,3 @@ class PushDiging(PushMethod):
         x = agent.prox(quotient(mass, share), k)
         gradient = agent.gradient(x)
         return PushTracked(x, mass, share, y + gradient - state.gradient, gradient)
-
-    def by_coordinate(self, setting: Setting) -> Algorithm:
-        setting.network.both_ways("looking at coordinates one by one")
-        return EvenPushDiging(self.by_share)
-
-
-class EvenPushDiging(PushDiging):
-    """The same where weights balance: shares stay one, and are not said."""
-
-    def setup(self, agent: Agent, x: Any) -> PushTracked:
-        return super().setup(agent, x)._replace(share=None)

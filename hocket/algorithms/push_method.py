@@ -1,10 +1,9 @@
-"""What push methods have in common: speakers share their words out, and a share of one tells how much came together."""
+"""What push methods have in common: senders share their messages out, and a share tells how much came together."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any
 
-from hocket.algorithm import OnMissing
 from hocket.algorithms.noiseless import Noiseless
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
@@ -12,27 +11,13 @@ from hocket.problems.problem import Problem
 
 
 class PushMethod(Noiseless):
-    """An algorithm for directed links, where weights balance over what is said and not over what is heard.
+    """An algorithm for directed links, where weights balance over what is sent and not over what is received.
 
-    Whatever is said keeps its sum over the network, and beside it goes a share that begins as one everywhere: the
-    quotient of both forgets how links are spread. In weather agents say running sums, and a neighbour takes the
-    difference to what it heard last, so that lost words are only late [Hadjicostis, Vaidya and Domínguez-García 2016;
-    Olshevsky, Paschalidis and Spiridonoff 2020]. None of them hides anything.
+    What is sent keeps its sum over the network, and beside it goes a share that begins as one everywhere: the
+    quotient of both forgets how links are spread. On a lossy channel agents send running sums, and a neighbour takes
+    the difference to what it received last, so that lost messages are only late [Hadjicostis, Vaidya and
+    Domínguez-García 2016; Olshevsky, Paschalidis and Spiridonoff 2020]. None of them hides anything.
     """
-
-    directed: ClassVar[bool] = True
-
-    @property
-    def on_missing(self) -> OnMissing:
-        return "later"
-
-    @property
-    def bears(self) -> Literal["", "outages", "channel"]:
-        return "channel"
-
-    @property
-    def asks_gradients(self) -> bool:
-        return True
 
     def arrange(self, problem: Problem, network: Network) -> tuple[Problem, Network]:
         if problem.penalty is not None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Broadcast, Round, Setting
+from hocket.algorithm import Broadcast, Round
 from hocket.algorithms.push_method import PushMethod, quotient, up_to_one
 
 
@@ -31,16 +31,14 @@ class PushSum(PushMethod):
     does [Tsianos, Lawlor and Rabbat 2012].
     """
 
-    key: ClassVar[str] = "push-sum"
-    label: ClassVar[str] = "Subgradient-push"
-    in_words: ClassVar[str] = "subgradient-push"
+    name, title = "push-sum", "Subgradient-push"
 
     by_share: bool = eqx.field(static=True, default=True)
     """Whether an agent whose share is below one takes that part of its step only, and the rest later. A small share, of
     an agent to whom few speak or whose links have long failed, magnifies a step by 1/s. Where weights balance and words
     arrive, shares are one and nothing differs. False: as printed."""
 
-    def setup(self, agent: Agent, x: Any) -> Pushed:
+    def init(self, agent: Agent, x: Any) -> Pushed:
         return Pushed(x, x, 0 * x[:1] + 1, 0 * x)
 
     def round(self, agent: Agent, state: Pushed, k: Any) -> Round:
@@ -51,14 +49,3 @@ class PushSum(PushMethod):
         owed = state.owed + agent.step(k) * agent.gradient(x)
         taken = up_to_one(share) * owed if self.by_share else owed
         return Pushed(x, mass - taken, share, owed - taken)
-
-    def by_coordinate(self, setting: Setting) -> Algorithm:
-        setting.network.both_ways("looking at coordinates one by one")
-        return EvenPushSum(self.by_share)
-
-
-class EvenPushSum(PushSum):
-    """The same where weights balance: shares stay one, and are not said."""
-
-    def setup(self, agent: Agent, x: Any) -> Pushed:
-        return super().setup(agent, x)._replace(share=None)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import equinox as eqx
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Round, SendEach, Setting
-from hocket.algorithms.dgd import Dgd
+from hocket.algorithm import Algorithm, Broadcast, Round, SendEach, Setting
 from hocket.algorithms.parameters import (
     Given,
-    bounded_by,
     check_balance,
     check_company,
     check_each,
     check_size,
+    is_zero,
     tabulated,
 )
 from hocket.errors import BadAlgorithm
@@ -26,75 +25,33 @@ from hocket.noise.draws import Balanced, Draw
 
 
 class RssLb(Algorithm):
-    """Noise balanced by each agent alone, a different word to each neighbour [paper, Alg. 2].
+    """Noise balanced by each agent alone, a different message to each neighbour [paper, Alg. 2].
 
     Choose it to reproduce the paper, where neighbours cannot agree on noise. It hides nothing from all neighbours
     together, and an agent with one neighbour has nothing to balance with: it is refused unless `unprotected` says to go
     on.
     """
 
-    key: ClassVar[str] = "rss-lb"
-    label: ClassVar[str] = "RSS-LB"
-    analysed: ClassVar[bool] = True
-    tells: ClassVar[bool] = True
-    noise_in: ClassVar[Literal["words", "gradient"] | None] = "words"
-    masks_starts: ClassVar[bool] = True
+    name, title = "rss-lb", "RSS-LB"
 
     delta: float
     """Δ: bound on the norm of the noise, ‖d_{j,i}‖ ≤ Δ."""
     unprotected: bool = eqx.field(static=True, default=False)
     """Let agents with a single neighbour speak without noise."""
-    noise: Given = None
+    given: Given = None
     """Your own d_{sender,receiver} in place of random draws: (sender, receiver, k) -> vector, or an array."""
 
     def __check_init__(self) -> None:
         check_size("delta", self.delta)
 
-    @classmethod
-    def typical(cls, *, persistent: bool = False) -> RssLb | None:
-        return None if persistent else cls(1.0, unprotected=True)
+    def round(self, agent: Agent, x: Any, k: Any) -> Round:
+        w = agent.perturb(x, balanced=agent.step(k))  # lines 4 to 6: a row per neighbour
+        received = yield Broadcast(x) if agent.noise("balanced") is None else SendEach(w)  # line 7
+        return agent.descend(
+            agent.mix(x, received), k
+        )  # lines 8 and 9; d_{j,j} = 0: its own message is its state
 
-    @property
-    def caveat(self) -> str:
-        return (
-            "RSS-LB hides nothing from whoever hears all that an agent tells its neighbours. Use it to reproduce the "
-            "paper; for objectives that are declared polynomials choose function sharing."
-        )
-
-    @property
-    def open_anyway(self) -> str:
-        return "everything is open to whoever hears all that a member tells"
-
-    @property
-    def soon_open(self) -> bool:
-        return True
-
-    @property
-    def plain(self) -> bool:
-        return True
-
-    def round(self, agent: Agent, state: Any, k: Any) -> Round:
-        w = agent.add_noise("balanced", state, agent.step(k))  # a row per neighbour
-        received = yield SendEach(w)
-        return agent.descend(agent.mix(state, received), k)  # d_{j,j} = 0: to itself an agent says its state
-
-    @property
-    def unproved(self) -> tuple[str, ...]:
-        # Pairwise noise cancels whatever it is; balance is up to whoever brings the noise along, and checked in a run.
-        return () if self.noise is None else ("your own noise is balanced",)
-
-    def bounded_noise(self) -> tuple[bool | None, str]:
-        return bounded_by(self.delta, self.noise)
-
-    def masked(self) -> Algorithm | str:
-        if not self.unprotected:
-            return self  # its noise begins in round 1
-        return (
-            "unprotected RSS-LB may say states without noise, and a start that depends on data must not be said so; "
-            "give everybody two links and leave unprotected out"
-        )
-
-    def check(self, setting: Setting) -> None:
+    def validate(self, setting: Setting) -> None:
         check_company(setting)
         lonely = np.flatnonzero((setting.network.degrees == 1).any(axis=0))
         if len(lonely) and not self.unprotected:
@@ -104,18 +61,14 @@ class RssLb(Algorithm):
                 "give it a second link, use RSS-NB, or pass unprotected=True to go on without noise there"
             )
 
-    def silent(self) -> Algorithm:
-        return Dgd()
-
-    def effective(self) -> Algorithm:
-        return Dgd() if self.delta == 0 and self.noise is None else self
-
-    def draws(self, setting: Setting) -> Mapping[str, Draw]:
-        towards = weights_towards(setting)
-        gamma = self.delta * amplitude(towards) / np.sqrt(setting.dim)
-        given = tabulated(self.noise, setting, first=1)
+    def noise(self, setting: Setting) -> Mapping[str, Draw]:
+        given = tabulated(self.given, setting, first=1)
         check_balance(given, setting)
         check_each(given, setting, "delta", self.delta)
+        if given is None and is_zero(self.delta):
+            return {}
+        towards = weights_towards(setting)
+        gamma = self.delta * amplitude(towards) / np.sqrt(setting.dim)
         return {"balanced": Balanced(gamma, towards, width=setting.dim, label=3, given=given)}
 
 
@@ -127,7 +80,7 @@ def weights_towards(setting: Setting) -> np.ndarray:
 
 
 def amplitude(towards: np.ndarray) -> np.ndarray:
-    """1 / ‖P‖_∞ with P = I − bbᵀ/‖b‖²: what keeps every balanced word within the bound [maths, decision 6]."""
+    """1 / ‖P‖_∞ with P = I − bbᵀ/‖b‖²: what keeps every balanced message within the bound [maths, decision 6]."""
     length = (towards**2).sum(axis=2, keepdims=True)
     share = np.divide(towards, length, out=np.zeros_like(towards), where=length > 0)
     # Row i of P has 1 − b_i²/‖b‖² on the diagonal and −b_i b_l/‖b‖² elsewhere.

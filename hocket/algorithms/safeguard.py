@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import equinox as eqx
 import jax
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Broadcast, Outgoing, Round, Setting, x_of
+from hocket.algorithm import Broadcast, Outgoing, Round, Setting, x_of
 from hocket.algorithms.aug_dgm import AugDgm
 from hocket.algorithms.exact_method import ExactMethod, Shape
 from hocket.errors import BadAlgorithm
@@ -47,8 +47,7 @@ class Safeguard(ExactMethod):
     with half the step. What is said beside the inner words is one bit per spell.
     """
 
-    key: ClassVar[str] = "safeguard"
-    label: ClassVar[str] = "Safeguard"
+    name, title = "safeguard", "Safeguard"
 
     inner: ExactMethod = AugDgm()
     """The method that is guarded."""
@@ -69,16 +68,8 @@ class Safeguard(ExactMethod):
                 f"every = {self.every} and growth = {self.growth}; a spell has a round at least, and growth is above 1"
             )
 
-    @classmethod
-    def typical(cls, *, persistent: bool = False) -> Algorithm | None:
-        return None  # where one is asked about by a key, the method inside is what is meant
-
-    @property
-    def indoors(self) -> str:
-        return "all agents begin anew in the same round, of which word must have come to every one of them"
-
-    def check(self, setting: Setting) -> None:
-        self.inner.check(setting)
+    def validate(self, setting: Setting) -> None:
+        self.inner.validate(setting)
         import networkx  # not at the door: it takes a tenth of a second
 
         across = networkx.diameter(setting.network.graph) if setting.network.n > 1 else 0
@@ -88,16 +79,20 @@ class Safeguard(ExactMethod):
                 f"every={across} or more"
             )
 
-    def suited(self, problem: Problem, network: Network, step: Step, *, bend: float = 0.0) -> Safeguard:
-        inner = self.inner.suited(problem, network, step, bend=bend)
-        return self if inner is self.inner else dataclasses.replace(self, inner=inner)
+    def configure(
+        self, problem: Problem, network: Network, step: Step | None, *, added: float = 0.0
+    ) -> tuple[Self, Step]:
+        if step is None:
+            return super().configure(problem, network, step, added=added)
+        inner, _ = self.inner.configure(problem, network, step, added=added)
+        return (self if inner is self.inner else dataclasses.replace(self, inner=inner)), step
 
     def step_for(self, shape: Shape) -> Derived:
         step = self.inner.bold_step(shape)
         return Derived(step, why=f"a rule of thumb from L̂ = {shape.smoothness:.4g}, halved if anything grows")
 
-    def setup(self, agent: Agent, x: Any) -> Guarded:
-        first, zero = self.inner.setup(agent, x), 0 * x[:1]
+    def init(self, agent: Agent, x: Any) -> Guarded:
+        first, zero = self.inner.init(agent, x), 0 * x[:1]
         return Guarded(first, first, zero + 1, zero + 1, zero, zero, zero)
 
     def round(self, agent: Agent, state: Guarded, k: Any) -> Round:
@@ -134,9 +129,6 @@ class Safeguard(ExactMethod):
             noticed=(1 - over) * noticed,
             told=_either(over, (1 - halved) * noticed, told),
         )
-
-    def by_coordinate(self, setting: Setting) -> Algorithm:
-        return self.inner.by_coordinate(setting)
 
     def perturbation(self, agent: Agent, state: Any, outgoing: Outgoing, k: Any) -> Any:
         return 0 * state.x

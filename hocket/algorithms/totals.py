@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -20,11 +20,7 @@ class Totals(Algorithm):
     it can be taken up from them. What is asked for next is the business of the agent's `local`, an analysis.
     """
 
-    key: ClassVar[str] = "masked-totals"
-    label: ClassVar[str] = "Totals"
-    in_words: ClassVar[str] = "sums over all members"
-    sums: ClassVar[bool] = True
-    only_sums: ClassVar[bool] = True
+    name, title = "masked-totals", "Totals"
 
     study: str = eqx.field(static=True)
     """The study, as the text of its file: all members sign the same."""
@@ -37,14 +33,10 @@ class Totals(Algorithm):
         total = yield analysis.asked(state)
         return np.concatenate([state, *(np.ravel(leaf) for leaf in jax.tree.leaves(total))])
 
-    @property
-    def begins_anew(self) -> bool:
-        return self.on_drop == "restart"
-
     def finished(self, local: Any, state: Any) -> bool:
         return local.asked(state) is None
 
-    def check(self, setting: Setting) -> None:
+    def validate(self, setting: Setting) -> None:
         if setting.network.n < 3:
             raise BadAlgorithm(
                 f"{setting.network.n} members: each would see the other's numbers, its own taken off the sum; a study "

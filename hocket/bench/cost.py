@@ -59,7 +59,7 @@ class CountedAlgorithm(Algorithm):
     tally: Any = eqx.field(static=True)
 
     def setup(self, agent: Agent, x: Any) -> Any:
-        return self.inner.setup(self._counted(agent), x)
+        return self.inner.init(self._counted(agent), x)
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         talk = self.inner.round(self._counted(agent), state, k)

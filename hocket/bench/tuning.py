@@ -180,7 +180,7 @@ def tune(
         )
     network = network_asked(network)
     variants = _variants(algorithm, parameters)
-    base = Constant(1.0) if step is not None else around or algorithm.auto_step(problem, network)
+    base = Constant(1.0) if step is not None else around or algorithm.configure(problem, network, None)[1]
     new = (
         [as_step(one) for one in step]
         if step is not None

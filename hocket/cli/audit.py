@@ -211,12 +211,12 @@ def _link(text: str) -> tuple[int, int]:
 
 def _noise(found: Audit, wanted: float, plan: dict[str, Any]) -> NoisePlan | str:
     """For the coalition that the audit found worst for RSS-NB, or the one named; in words where no noise will do."""
-    from hocket.algorithms import PERSISTENT
+    from hocket.algorithms import RssNb
     from hocket.privacy import plan_noise
     from hocket.privacy.audit.audit import ROUNDS
 
     worst = next(
-        (one for one in found.findings if isinstance(one.option.stands_for, PERSISTENT)), found.findings[0]
+        (one for one in found.findings if isinstance(one.option.stands_for, RssNb)), found.findings[0]
     )
     plan = plan | {"rounds": ROUNDS if plan["rounds"] is None else plan["rounds"]}
     try:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hocket import __version__
+from hocket.algorithm import derives_step
 from hocket.config.files import dumps, found, sha256
 from hocket.config.own_algorithm import kept_by_place, read_any_algorithm
 from hocket.config.problems import FromData, FromPython, ProblemSection, read_problem
@@ -161,7 +162,7 @@ def parse_config(tables: Mapping[str, Any], *, base: Path, source: str = "config
 
 def _derives_step(section: AlgorithmSection) -> bool:
     try:
-        return section.build().derives_step
+        return derives_step(section.build())
     except BadInput:  # complained of where the whole is built
         return False
 

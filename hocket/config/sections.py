@@ -83,7 +83,7 @@ def algorithm_section(
             kind, words = hints[field.name], _in_words(hints[field.name])
             default = ... if field.default is dataclasses.MISSING else field.default
             if is_algorithm(kind):
-                kind, default = str, default.key if isinstance(default, Algorithm) else ...
+                kind, default = str, default.name if isinstance(default, Algorithm) else ...
             elif isinstance(default, Compressor):
                 kind, default = str, str(default)
             if field.default_factory is not dataclasses.MISSING:

@@ -23,6 +23,7 @@ from hocket.noise import threefry
 from hocket.noise.draws import Balanced, Draw, Pair, When
 from hocket.rationals import as_fractions
 from hocket.runs.job import Job, describe, promised_remarks
+from hocket.runs.remarks import remarks_of
 from hocket.runs.run import Ending, Messages, Noise, Outcome, Run, Transcript
 from hocket.runs.theorems import claim
 
@@ -61,7 +62,7 @@ def play_exactly(job: Job) -> Run:
         if not draw.once
     }
     states: list[Any] = [
-        job.algorithm.setup(_agent(job, j, {name: dealt[0][j] for name, (_, dealt) in kept.items()}), x)
+        job.algorithm.init(_agent(job, j, {name: dealt[0][j] for name, (_, dealt) in kept.items()}), x)
         for j, x in enumerate(as_fractions(job.first_states))
     ]
     path, words = [np.stack([x_of(state) for state in states])], []
@@ -169,8 +170,8 @@ def _carry(tables: NeighbourTables, phase: int, outgoing: list[Broadcast | SendE
 
 def _word(outgoing: Broadcast | SendEach, slot: int) -> Any:
     if isinstance(outgoing, Broadcast):
-        return opened(outgoing, outgoing.word)
-    return jax.tree.map(lambda words: words[slot], outgoing.words)
+        return opened(outgoing, outgoing.message)
+    return jax.tree.map(lambda words: words[slot], outgoing.messages)
 
 
 def _report(
@@ -206,7 +207,7 @@ def _report(
         },
         network=job.own_network,
         settings=describe(job),
-        remarks=(*job.algorithm.remarks(job.problem, job.network), *promised_remarks(job)),
+        remarks=(*remarks_of(job), *promised_remarks(job)),
         path=path,
         transcript=Transcript(
             tuple(np.stack(tables) for tables in zip(*words, strict=True)),

@@ -24,6 +24,7 @@ from hocket.noise import threefry
 from hocket.noise.draws import Balanced, Draw
 from hocket.noise.stds import is_by_link, values
 from hocket.problems.problem import Problem
+from hocket.runs.channel import link_needs
 from hocket.runs.job import Job
 
 COUNTERS = 1 << 32
@@ -83,7 +84,9 @@ def prepare(
         averaging=averaging,
         gauge=gauge,
         order=_order(job.own_problem),
-        channel=None if job.channel is None else ChannelModel.of(job.channel, algorithm.on_missing),
+        channel=None
+        if job.channel is None
+        else ChannelModel.of(job.channel, link_needs(algorithm).on_missing),
     )
     # Lone numbers of the feasible set are compiled in: loading them takes a tenth of a tiny round's time.
     feasible = jax.tree.map(
@@ -137,8 +140,8 @@ def _total(pooled: Problem, x: Any) -> Any:
 
 def _numbers_only(algorithm: Algorithm) -> Algorithm:
     """Without the user's own noise, and without σ of each link: both have become tables among the draws."""
-    if getattr(algorithm, "noise", None) is not None:
-        algorithm = dataclasses.replace(algorithm, noise=None)
+    if getattr(algorithm, "given", None) is not None:
+        algorithm = dataclasses.replace(algorithm, given=None)
     if is_by_link(sd := getattr(algorithm, "sd", None)):
         # One number stands for all, so that a program compiled for one σ serves here too.
         algorithm = dataclasses.replace(algorithm, sd=max(values(sd)))

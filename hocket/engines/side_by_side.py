@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from hocket.algorithm import Algorithm, x_of
+from hocket.algorithms.function_sharing import stored_of
 from hocket.engines import schedule
 from hocket.engines.compiled.measures import Measures, measures_kind
 from hocket.engines.compiled.player import Blueprint, Compiled, legs
@@ -71,9 +72,9 @@ class LaneResults:
 
 def check_drawn(algorithm: Algorithm) -> None:
     """Refuse noise that compiled code cannot draw."""
-    if getattr(algorithm, "noise", None) is not None:
+    if getattr(algorithm, "given", None) is not None:
         raise BadAlgorithm("a sweep draws its own noise; leave noise= out, or use solve for a single run")
-    if algorithm.stored is not None or getattr(algorithm, "grid", None) is not None:
+    if stored_of(algorithm) is not None or getattr(algorithm, "grid", None) is not None:
         raise BadAlgorithm(
             "a sweep draws its noise in compiled code, and noise on a grid is drawn before; leave grid= out, or use "
             "solve for each seed"

@@ -25,6 +25,7 @@ from hocket.problems.sets import Box
 from hocket.problems.traced import check_traced
 from hocket.runs.channel import Channel
 from hocket.runs.job import Job, describe, hides_records, is_certified, promised_remarks
+from hocket.runs.remarks import remarks_of
 from hocket.runs.run import Ending, Noise, Outcome, Run
 from hocket.runs.theorems import claim
 from hocket.steps import Derived, Step
@@ -96,7 +97,7 @@ def solve(
     folder = Path(checkpoint) if checkpoint is not None else None
     run = play(
         job,
-        job.algorithm.effective(),
+        job.algorithm,
         Measuring(averaging=time_average),
         engine=engine,
         keep=keep,
@@ -210,7 +211,7 @@ def report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: floa
         network=job.own_network,
         settings=describe(job),
         remarks=(
-            *job.algorithm.remarks(job.problem, job.network),
+            *remarks_of(job),
             *([] if job.channel is None else [job.channel.outlook(job.algorithm)]),
             *(promised_remarks(job) if program.gauge is None else []),
             *([str(job.step)] if isinstance(job.step, Derived) else []),

@@ -35,7 +35,7 @@ def bytes_per_round(
     job = Job.asked(problem, network, algorithm, step=1.0, rounds=1, dtype=dtype)
     with jax.enable_x64(job.dtype == np.float64):
         # Losses would be measured on the problem of one agent: so no optimum is looked for.
-        program = prepare(job, job.algorithm.effective(), averaging=False, judge=problem.pooled())
+        program = prepare(job, job.algorithm, averaging=False, judge=problem.pooled())
         sent = sent_in_round(job, program)
     neighbours, slots = 2 * float(job.own_network.active.sum(axis=1).mean()), program.tables.slots
     return sum(_crossing(outgoing, neighbours, slots, job.own_network.n) for outgoing in sent)

@@ -220,7 +220,7 @@ def transcripts(
     ]
     job = jobs[0]
     with jax.enable_x64(True):
-        programs = [prepare(one, one.algorithm.effective(), averaging=False) for one in jobs]
+        programs = [prepare(one, one.algorithm, averaging=False) for one in jobs]
         program = jax.tree.map(lambda *one: jnp.stack(one), *programs) if each else programs[0]
         steps = Steps(*jax.device_put((np.asarray(0), np.array([0.0, *job.step.table(1, rounds + 1)]))))
         keys = jax.device_put(np.stack([threefry.seed_key(seed) for seed in chosen]))

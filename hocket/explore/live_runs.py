@@ -69,9 +69,7 @@ def _play(question: Question, algorithm: Algorithm, tell: Tell, stop: threading.
         tell({"kind": "progress", "name": name, "done": sim.done, "rounds": sim.rounds, "points": points})
 
     with jax.enable_x64(True):
-        sim = simulate(
-            prepare(job, job.algorithm.effective(), averaging=False), job, progress=False, watch=watch
-        )
+        sim = simulate(prepare(job, job.algorithm, averaging=False), job, progress=False, watch=watch)
     return {
         "name": name,
         "gap": _drawable(sim.gap),

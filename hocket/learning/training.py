@@ -128,7 +128,7 @@ def train(
         check_traced(job.problem)
     run = play(
         job,
-        job.algorithm.effective(),
+        job.algorithm,
         Measuring(
             averaging=False,
             judge=judge(model, test),

@@ -45,5 +45,3 @@ class Mechanism:
     start: Literal["public", "published"] = "public"
     """Where agents begin: from what nobody's data decided, or from what they published in runs before, under noise from
     the first word on."""
-    void: tuple[str, ...] = ()
-    """Whatever in this algorithm takes a certificate away, each a reason that begins a sentence; empty if nothing."""

@@ -6,6 +6,7 @@ use it, since all of it is in the sum that they descend (`StoredSum`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
@@ -51,6 +52,11 @@ class WholeOwn(Gaussian):
         rows = [self.stored.of_own(bits_of(stream, agent), self.dim) for agent in range(network.n)]
         table = self.stored.values(np.array(rows, dtype=object))[None]
         return Gaussian(self.sigma, width=self.width, label=self.label, once=True, given=table)
+
+
+def stored_in(draws: Mapping[str, Draw]) -> StoredSum | None:
+    """How objectives and noise become one sum, where noise is declared on a grid beforehand; else None."""
+    return next((draw.stored for draw in draws.values() if isinstance(draw, WholePaired)), None)
 
 
 def stored_problem(

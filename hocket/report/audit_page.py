@@ -10,15 +10,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hocket.algorithms import BY_KEY, COMPARED
+from hocket.algorithms import BY_KEY, COMPARED, in_a_sentence
 from hocket.networks.network import Network
 from hocket.privacy import Guarantees, Leakage, Repair
 from hocket.privacy.wording import SUPPOSED, counted, grouped, known, listed, sentence
 from hocket.report.graph_drawing import GraphDrawing, draw_graph
 from hocket.report.page import document, together
 from hocket.report.tables import Table, plain
+from hocket.runs.coverage import ANALYSED
 
-ALGORITHMS = {key: BY_KEY[key].in_words or BY_KEY[key].label for key in COMPARED if BY_KEY[key].analysed}
+ALGORITHMS = {key: in_a_sentence(BY_KEY[key]) for key in COMPARED if BY_KEY[key] in ANALYSED}
 """What the page judges a coalition under."""
 SUMS = "totals"
 """Stands for an algorithm whose agents send nothing but secure sums."""

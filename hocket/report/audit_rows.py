@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from hocket.privacy import Audit
 from hocket.privacy.audit import text
 from hocket.privacy.audit.findings import Finding
+from hocket.privacy.profile import profile
 from hocket.privacy.wording import judged, listed
 from hocket.report.tables import Table
 
@@ -43,7 +44,7 @@ def _best_known(audit: Audit, one: Finding) -> str:
 def _basis(one: Finding) -> str:
     if one.basis == "theorem":
         return "a theorem" + (", on a condition" if one.claim.assumed else "")
-    return "an estimate" + (", with a caveat" if one.option.kind.open_anyway else "")
+    return "an estimate" + (", with a caveat" if profile(one.option.kind).open_anyway else "")
 
 
 def _by_member(audit: Audit) -> Table:

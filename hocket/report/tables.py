@@ -28,7 +28,7 @@ def plain(value: float) -> str:
 
 def label_of(name: str) -> str:
     """The paper's name of an algorithm; a user's own class keeps its name."""
-    return BY_CLASS[name].label if name in BY_CLASS else name
+    return BY_CLASS[name].title if name in BY_CLASS else name
 
 
 @dataclass(frozen=True)

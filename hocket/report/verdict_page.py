@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hocket.algorithms import in_a_sentence
+from hocket.algorithms.function_sharing import functions_of
 from hocket.privacy import Audit, guarantees
+from hocket.privacy.profile import profile
 from hocket.report.audit_page import ALGORITHMS, OTHER, SUMS, AuditPage
 from hocket.report.audit_rows import attack_rows, readable_rows
 from hocket.report.exposure import findings_table
@@ -35,7 +38,9 @@ def verdict_page(
         coalition=alone.coalition,
         worst=cut.coalition if cut is not None else alone.coalition if alone.searched else (),
         leakage=[
-            one.leakage for one in audit.findings if not (one.claim and one.option.stands_for.only_sums)
+            one.leakage
+            for one in audit.findings
+            if not (one.claim and profile(one.option.stands_for).only_sums)
         ],
         tables=[findings_table(audit.findings)],
         statement=audit.statement,
@@ -51,11 +56,11 @@ def judged_algorithms(audit: Audit) -> dict[str, str]:
     found: dict[str, str] = {}
     for one in audit.findings:
         kind = one.option.kind
-        told = kind.key in ALGORITHMS and (kind.functions is None or audit.covered)
+        told = kind.name in ALGORITHMS and (functions_of(kind) is None or audit.covered)
         if told:
-            found[kind.key] = ALGORITHMS[kind.key]
-        elif kind.only_sums:
-            found[SUMS] = kind.in_words or one.label
+            found[kind.name] = ALGORITHMS[kind.name]
+        elif profile(kind).only_sums:
+            found[SUMS] = in_a_sentence(kind)
         elif len({line.label for line in audit.findings}) == 1:
             found[OTHER] = one.label
     return found

@@ -4,12 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from hocket.algorithm import Algorithm
+from hocket.algorithms import (
+    PUSH,
+    AugDgm,
+    Centralised,
+    Dgd,
+    FunctionSharing,
+    GradientTracking,
+    JointAverage,
+    RssLb,
+    Safeguard,
+)
+from hocket.algorithms.totals import Totals
+from hocket.claims import withholds_x
 from hocket.errors import BadAlgorithm, BadInput
+from hocket.facet import Facet
 from hocket.steps import Derived, Step
 
+OnMissing = Literal["own", "last", "later"]
+"""What an agent takes for a message that does not come: its own, the last that came, or nothing now and with the next
+one all that it missed. The last is what running sums give: the receiver takes the difference to the last that came."""
 LONGEST_DELAY = 64
 """Rounds: messages on their way are kept for each neighbour and each round of delay."""
 
@@ -20,7 +37,7 @@ class Channel:
     Choose it to see what an algorithm is worth on links that fail: `run.remarks` says whether it is exact there.
 
     Whoever receives nothing from a neighbour in a round gives that weight to its own message, unless its algorithm does
-    better (`Algorithm.on_missing`). Push methods do: what was missed comes with the next message that arrives.
+    better (`link_needs`). Push methods do: what was missed comes with the next message that arrives.
 
     >>> print(Channel(loss=0.1, burst=4, inactive=0.2, delay=2))
     10% of messages lost in runs of 4, 20% of agents inactive, messages up to 2 rounds late
@@ -83,17 +100,17 @@ class Channel:
 
     def outlook(self, algorithm: Algorithm) -> str:
         """Whether an algorithm is exact on this channel, and why; for readers of a run."""
-        if algorithm.bears == "channel":
+        if link_needs(algorithm).exact_on == "channel":
             return (
                 f"exact on this channel ({self}), given a step that is small enough: what a neighbour misses is "
                 "summed up and comes with the next message that arrives"
             )
-        if algorithm.bears == "outages" and self.balanced:
+        if link_needs(algorithm).exact_on == "outages" and self.balanced:
             return (
                 f"on this channel ({self}) weights stay doubly stochastic in every round, and {algorithm.title} "
                 "does as on links that vary"
             )
-        if algorithm.bears == "outages" or not self.balanced:
+        if link_needs(algorithm).exact_on == "outages" or not self.balanced:
             why = "messages come late" if self.delay else "messages are lost one way"
             return (
                 f"not exact on this channel ({self}): {why}, so that weights do not balance; plan a push method, or "
@@ -122,9 +139,9 @@ def check_channel(channel: Any, algorithm: Algorithm) -> Channel | None:
         raise BadInput(f"channel = {channel!r}; give hk.Channel(loss=0.1, …)")
     if channel.fair:
         return None
-    if algorithm.indoors:
-        raise BadAlgorithm(f"{algorithm.title} cannot be played on a lossy channel: {algorithm.indoors}")
-    if channel.inactive and algorithm.withholds_x:
+    if refused := link_needs(algorithm).reliable:
+        raise BadAlgorithm(f"{algorithm.title} cannot be played on a lossy channel: {refused}")
+    if channel.inactive and withholds_x(algorithm):
         raise BadAlgorithm(
             f"{algorithm.title} with independent noise cannot be played where agents are inactive: one that comes back "
             "would send its last gradient under noise of a later, smaller step than a certificate counts; take "
@@ -135,3 +152,44 @@ def check_channel(channel: Any, algorithm: Algorithm) -> Channel | None:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True)
+class LinkNeeds:
+    """What an algorithm needs of its links."""
+
+    directed: bool = False
+    """Whether it reaches the optimum on directed links, where only the columns of the weights sum to one."""
+    on_missing: OnMissing = "own"
+    exact_on: Literal["", "outages", "channel"] = ""
+    """Where it is known to reach the optimum: nowhere but on perfect links, with weights that vary and stay doubly
+    stochastic, or on any channel."""
+    reliable: str = ""
+    """Why every message must arrive; empty where it need not."""
+
+
+link_needs: Facet[LinkNeeds] = Facet(LinkNeeds())
+link_needs.add(
+    LinkNeeds(exact_on="outages"), Dgd, AugDgm, GradientTracking
+)  # [Nedić, Olshevsky and Shi 2017]
+link_needs.add(LinkNeeds(directed=True, on_missing="later", exact_on="channel"), *PUSH)
+link_needs.add(
+    LinkNeeds(reliable="a secure sum is over all agents, and takes every one of them"), JointAverage, Totals
+)
+link_needs.add(
+    LinkNeeds(
+        reliable="noise is balanced over all that a sender sends, and would not cancel where some of it is lost"
+    ),
+    RssLb,
+)
+link_needs.add(LinkNeeds(reliable="a single agent has no links"), Centralised)
+link_needs.add(
+    LinkNeeds(reliable="all agents begin anew in the same round, which every one of them must have heard of"),
+    Safeguard,
+)
+
+
+@link_needs.of(FunctionSharing)
+def _of_inner(algorithm: FunctionSharing) -> LinkNeeds:
+    """Noise is dealt before the first message."""
+    return link_needs(algorithm.inner)

@@ -16,6 +16,7 @@ import hocket
 from hocket.algorithm import Algorithm, Setting
 from hocket.algorithms import BY_KEY
 from hocket.algorithms.compressors import Compressor
+from hocket.claims import mechanism, promises
 from hocket.errors import BadInput, nearest
 from hocket.networks.adjacency import is_matrix
 from hocket.networks.network import Network, network_asked
@@ -23,9 +24,10 @@ from hocket.noise import threefry
 from hocket.noise.draws import Draw
 from hocket.noise.mechanism import Mechanism
 from hocket.noise.stds import is_by_link, plain
+from hocket.noise.whole_draws import stored_in, stored_problem
 from hocket.problems.problem import Problem
 from hocket.rationals import whole
-from hocket.runs.channel import Channel, check_channel
+from hocket.runs.channel import Channel, check_channel, link_needs
 from hocket.steps import AUTO, Step, as_step
 
 LONG = 1000
@@ -75,7 +77,7 @@ class Job:
         network = network_of(network, problem)
         rounds = check_rounds(rounds)
         check_seed(seed)
-        if not algorithm.directed:
+        if not link_needs(algorithm).directed:
             network.both_ways(algorithm.title, "take a push method, or an undirected network")
         channel = check_channel(channel, algorithm)
         if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
@@ -87,12 +89,13 @@ class Job:
         origin = np.asarray(problem.feasible.project(np.zeros(problem.dim)))
         first = problem.check_start(origin if start is None else start)
         derived = isinstance(step, str) and step == AUTO
-        taken: Step = algorithm.auto_step(problem, network) if derived else as_step(step)  # type: ignore[arg-type]
+        wanted = None if derived else as_step(step)  # pyright: ignore[reportArgumentType]
+        _, taken = algorithm.configure(problem, network, wanted)
         taken = taken if channel is None or not derived else channel.slowed(taken)
-        algorithm = algorithm.suited(problem, network, taken)
+        algorithm, _ = algorithm.configure(problem, network, taken)
         decided = taken, int(rounds), int(seed), first, np.dtype(dtype), grad_at
         job = Job(problem, network, algorithm, *decided, channel)
-        algorithm.check(job.plan)
+        algorithm.validate(job.plan)
         return job
 
     @cached_property
@@ -103,9 +106,11 @@ class Job:
     def own_problem(self) -> Problem:
         """The problem the algorithm really runs on: pooled for the centralised baseline, or with stored sums."""
         arranged, network = self._arranged
-        if self.algorithm.stored is None:
+        stored = stored_in(self.algorithm.noise(self.plan))
+        if stored is None:
             return arranged
-        return self.algorithm.disguised(arranged, network, self.draws(self.algorithm))
+        drawn = self.draws(self.algorithm)
+        return stored_problem(stored, arranged, network, drawn["function"], drawn.get("own"))
 
     @property
     def own_network(self) -> Network:
@@ -125,7 +130,7 @@ class Job:
     def draws(self, algorithm: Algorithm) -> dict[str, Draw]:
         """The noise of the algorithm, or of one that stands for it; with what only the host can draw drawn."""
         high, low = threefry.seed_key(self.seed)
-        asked = algorithm.draws(self.plan)
+        asked = algorithm.noise(self.plan)
         return {name: draw.settled((high, low), self.own_network) for name, draw in asked.items()}
 
 
@@ -145,15 +150,15 @@ def check_seed(seed: Any) -> None:
 
 def is_certified(job: Job) -> bool:
     """Whether a certificate of differential privacy may be asked for this run's noise, or a promise is printed."""
-    return job.algorithm.promises or isinstance(job.algorithm.mechanism(job.plan), Mechanism)
+    return promises(job.algorithm) or isinstance(mechanism(job.algorithm, job.plan), Mechanism)
 
 
 def hides_records(job: Job) -> bool:
     """Whether noise of each agent's own hides records, or whole objectives: then all that a run shows is under it."""
-    if job.algorithm.promises:
+    if promises(job.algorithm):
         return True
-    mechanism = job.algorithm.mechanism(job.plan)
-    return isinstance(mechanism, Mechanism) and mechanism.own_sd > 0
+    found = mechanism(job.algorithm, job.plan)
+    return isinstance(found, Mechanism) and found.own_sd > 0
 
 
 def promised_remarks(job: Job) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from hocket.claims import withholds_x
 from hocket.errors import BadInput
 from hocket.files import UNREADABLE, arrays, json_value, read_bytes
 from hocket.machine import replace_text, replaced
@@ -74,7 +75,7 @@ def save_run(run: Run, folder: Path) -> Path:
     if run.time_average is not None:
         arrays["time_average"] = run.time_average
     if run.last_exchange is not None and (
-        "released" in vars(run) or (run.algorithm is not None and run.algorithm.withholds_x)
+        "released" in vars(run) or (run.algorithm is not None and withholds_x(run.algorithm))
     ):
         arrays |= {"published": run.published}
         arrays |= {f"last words/{i}": row for i, row in enumerate(run.released.words)}

@@ -9,10 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hocket.algorithm import Algorithm
+from hocket.algorithms import Centralised
+from hocket.algorithms.function_sharing import functions_of
 from hocket.networks.network import Network
 from hocket.problems.objective_class import ANY, ObjectiveClass
 from hocket.problems.problem import Problem
 from hocket.problems.sets import FeasibleSet
+from hocket.runs.coverage import coverage
 from hocket.runs.job import Job
 from hocket.steps import Derived, Step
 
@@ -125,8 +128,8 @@ def _derived(assumptions: tuple[Assumption, ...], step: Step, algorithm: Algorit
     if conditions.non_increasing and conditions.sum_diverges and conditions.squares_summable:
         return _claimed("Theorem 1", "every agent converges to one optimum", assumptions)
     if conditions.is_inverse_sqrt and step(1) == 1:
-        if algorithm.beyond_theorem3:
-            return Claim(None, f"no theorem: {algorithm.beyond_theorem3}", assumptions)
+        if coverage(algorithm).beyond_theorem3:
+            return Claim(None, f"no theorem: {coverage(algorithm).beyond_theorem3}", assumptions)
         return _claimed(
             "Theorem 3", "only the α-weighted time average is claimed, at rate log T/√T", assumptions
         )
@@ -163,13 +166,14 @@ def _gradients_taken(job: Job) -> tuple[float, str]:
     algorithm = job.algorithm
     if job.grad_at == "projected":
         return 0.0, "on X, where gradients are taken, at P_X(v)"
-    if algorithm.functions is not None:
+    if functions_of(algorithm) is not None:
         return 0.0, "on X, to which the noise functions add their own"
-    if not algorithm.analysed or algorithm.altered:
+    known = coverage(algorithm)
+    if not known.analysed or known.altered:
         return 0.0, "on X"
-    if algorithm.noise_bound is None:
+    if known.noise_bound is None:
         return 0.0, "on X; your own noise may carry states farther"
-    reach = largest_step(job.step, job.rounds) * algorithm.noise_bound
+    reach = largest_step(job.step, job.rounds) * known.noise_bound
     return reach, f"within {reach:.4g} of X, as far as noise carries a state" if reach else "on X"
 
 
@@ -197,8 +201,8 @@ def _assumptions(job: Job) -> tuple[Assumption, ...]:
 
 
 def _of_the_paper(algorithm: Algorithm) -> Assumption:
-    name, altered = type(algorithm).__name__, algorithm.altered
-    if algorithm.analysed and not altered:
+    name, altered = type(algorithm).__name__, coverage(algorithm).altered
+    if coverage(algorithm).analysed and not altered:
         why = "covered"
     elif altered:
         why = f"analysed by the paper as printed, and not with {altered}"
@@ -206,8 +210,8 @@ def _of_the_paper(algorithm: Algorithm) -> Assumption:
         why = "not one of the algorithms that the paper analyses"
     return Assumption(
         "the algorithm is one of the paper's",
-        algorithm.analysed and not altered,
-        f"{name} is {why}" + ("" if algorithm.decentralised else ", being a single agent"),
+        coverage(algorithm).analysed and not altered,
+        f"{name} is {why}" + ("" if type(algorithm) is not Centralised else ", being a single agent"),
     )
 
 
@@ -234,5 +238,5 @@ def _support(network: Network) -> Assumption:
 
 def _noise(algorithm: Algorithm) -> tuple[Assumption, ...]:
     """That noise is bounded, as every theorem asks; and whatever else nobody but its author sees to."""
-    own = (Assumption(name, None, "not known") for name in algorithm.unproved)
-    return Assumption(BOUNDED, *algorithm.bounded_noise()), *own
+    own = (Assumption(name, None, "not known") for name in coverage(algorithm).unproved)
+    return Assumption(BOUNDED, *coverage(algorithm).bounded), *own

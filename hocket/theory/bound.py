@@ -8,10 +8,10 @@ from types import MappingProxyType
 from typing import Any
 
 from hocket.algorithm import Algorithm
-from hocket.algorithms import ALL
 from hocket.errors import NoTheorem
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
+from hocket.runs.coverage import ANALYSED
 from hocket.runs.job import Job
 from hocket.runs.theorems import Assumption, Claim, claim
 from hocket.steps import Power, Step
@@ -19,7 +19,7 @@ from hocket.steps import Power, Step
 INVERSE_SQRT = Power(1, 0, 0.5)
 """α_k = 1/√k, the step for which Theorem 3 is stated."""
 _CURES = {
-    "the algorithm is one of the paper's": f"use {', '.join(kind.__name__ for kind in ALL if kind.analysed)}",
+    "the algorithm is one of the paper's": f"use {', '.join(kind.__name__ for kind in ANALYSED)}",
     "X is compact and convex": "give the problem a Box, Ball or Simplex",
     "the sum of the objectives is convex": "price rounds by simulation instead",
     "every B_k has the graph's support": "give every phase all the links",

@@ -12,7 +12,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from hocket.algorithm import Algorithm
-from hocket.algorithms import ALL
+from hocket.algorithms import ALL, RssLb, RssNb
 from hocket.errors import BadAlgorithm, BadInput
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
@@ -192,4 +192,4 @@ def _paper_rounds(gap: float, kind: Kind, known: Known) -> int | None:
 
 def _has_delta(kind: type[Algorithm]) -> bool:
     """Whether a bound knows the algorithm, with noise in what it says."""
-    return kind.analysed and kind.noise_in == "words"
+    return kind in (RssNb, RssLb)

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from hocket.algorithm import Algorithm, Setting
+from hocket.algorithms.function_sharing import functions_of
 from hocket.errors import BadInput, NoTheorem, NotRecorded
 from hocket.networks.network import Network
 from hocket.runs.run import Run
@@ -142,8 +143,8 @@ def monitor(run: Run, **quantities: Unpack[Quantities]) -> Monitor:
 def _known(run: Run, seen: Measured, quantities: Quantities) -> Known:
     """Where this run's numbers come from: its problem, its settings and, where it was kept, its noise."""
     algorithm = run.algorithm
-    own_noise = getattr(algorithm, "noise", None) is not None
-    if algorithm is not None and algorithm.functions is not None:
+    own_noise = getattr(algorithm, "given", None) is not None
+    if algorithm is not None and functions_of(algorithm) is not None:
         derived, wanted = _with_functions(run, seen, algorithm), {"L", "N"}
     else:
         derived, wanted = Quantities(), {"delta"}

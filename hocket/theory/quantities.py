@@ -18,12 +18,14 @@ import scipy
 from jaxtyping import Float
 
 from hocket.algorithm import Algorithm, Setting
+from hocket.algorithms.function_sharing import functions_of
 from hocket.errors import BadInput, NoTheorem
 from hocket.networks.weights import norm_off_average
 from hocket.noise.draws import Paired
 from hocket.noise.functions import NoiseFunctions
 from hocket.problems.quadratic import hessians
 from hocket.problems.sets import FeasibleSet
+from hocket.runs.coverage import coverage
 from hocket.runs.job import Job
 from hocket.runs.theorems import BOUNDED, REGULAR, claim, largest_step
 from hocket.steps import Step, as_step
@@ -50,7 +52,7 @@ _SUPPLY: dict[str, Callable[[Known, Job], float | None]] = {
     "lam": lambda known, _: known.mixing,
     "L": lambda known, _: known.gradients[0],
     "N": lambda known, _: known.gradients[1],
-    "delta": lambda _, job: job.algorithm.noise_bound,  # None for the user's own noise
+    "delta": lambda _, job: coverage(job.algorithm).noise_bound,  # None for the user's own noise
     "diameter": lambda _, job: job.problem.feasible.diameter(job.problem.dim),
     "start_norm": lambda _, job: float(np.linalg.norm(job.start, axis=1).max()),
     "start_spread": lambda known, _: float(np.linalg.norm(known.start_deviation, axis=1).max()),
@@ -67,9 +69,9 @@ def added_constants(
     FS is DGD on f_j + p_j [maths, decision 10]. Of the functions `drawn` on the links where they are known, else of the
     worst that the bound allows.
     """
-    functions = algorithm.functions
+    functions = functions_of(algorithm)
     assert functions is not None
-    degree, given = functions.family.degree, algorithm.draws(plan)["function"]
+    degree, given = functions.family.degree, algorithm.noise(plan)["function"]
     if drawn is None and isinstance(given, Paired) and given.given is not None:
         drawn = np.asarray(given.given[0], dtype=np.float64)
     sizes = _worst(functions, plan) if drawn is None else _sizes(drawn, plan)
@@ -181,7 +183,7 @@ class Known:
             delta = self.need("delta", of="L and N where noise carries states")["delta"]
             reach = largest_step(self.step, self.rounds) * delta
         constants = job.problem.constants(inflate=reach)
-        if job.algorithm.functions is None:
+        if functions_of(job.algorithm) is None:
             return constants.L, constants.N
         slope, bend = added_constants(job.algorithm, job.plan, job.problem.feasible)
         return (
@@ -251,7 +253,7 @@ def gather(
     said = {REGULAR} if "L" in given and "N" in given else set()
     said |= {BOUNDED} if "delta" in given or "noise" in given else set()
     unknown = tuple(name for name in underived(assumptions) if name not in said)
-    functions = job.algorithm.functions
+    functions = functions_of(job.algorithm)
     if functions is not None and not functions.certain and REGULAR not in said:
         unknown += (BOUNDED,)  # Theorem 1 needs no bound on functions that are drawn once, but L and N do
     return Known(given, schedule, rounds, job, unknown)

@@ -23,6 +23,7 @@ from hocket.networks.network import Network
 from hocket.privacy import audit
 from hocket.privacy.attacks import ModelFit
 from hocket.privacy.attacks.system import Key
+from hocket.privacy.profile import profile
 from hocket.runs.run import Run
 from reproductions.attacks.knowledge import features
 from reproductions.attacks.sample_fits import (
@@ -85,12 +86,12 @@ def fits(split: Split, effort: Effort) -> Iterator[Row]:
         why = does_not_apply(algorithm, whole=True)
         trials = [_Trial(small, made, level, seed) for seed in range(effort.seeds)]
         for on, measured in ATTACKS.items():
-            if why and on not in (AFTER_DGD, *([SUMS] if algorithm.only_sums else [])):
+            if why and on not in (AFTER_DGD, *([SUMS] if profile(algorithm).only_sums else [])):
                 yield Row(RECONSTRUCT, on, method, None, why)
                 continue
             yield Row(RECONSTRUCT, on, method, over_seeds([measured(trial) for trial in trials]))
         yield Row(RECONSTRUCT, SMALL, method, None, does_not_apply(algorithm, whole=False))
-        if not algorithm.only_sums:  # where nothing but sums is known, the audit prints a theorem
+        if not profile(algorithm).only_sums:  # where nothing but sums is known, the audit prints a theorem
             yield Row(PRINTED, AT_THE_END, method, over_seeds([trial.printed for trial in trials]))
         if not why:
             yield Row(FOUND, AT_THE_END, method, over_seeds([trial.found for trial in trials]))
@@ -152,7 +153,7 @@ class _Trial:
             batch=1,
             step=STEP / steps,
             keep="transcript",
-            seed=self.seed if self.algorithm.keeps_noise else self.seed + again,
+            seed=self.seed if profile(self.algorithm).persistent else self.seed + again,
             progress=False,
         )
 
@@ -163,7 +164,7 @@ class _Trial:
         return float(np.mean([sample_error(fit, j, self.shards.parts[j]) for j in OTHERS]))
 
     def by_sums(self) -> float:
-        if self.algorithm.only_sums:
+        if profile(self.algorithm).only_sums:
             return error_of_samples(fit_sums(self.run, {CURIOUS}), self.shards)
         return self.error(fit_by_sums(self.run, {CURIOUS}))
 
@@ -184,7 +185,7 @@ class _Trial:
 
     def after_dgd(self) -> float:
         plain = self.trained(self.shards, plain=True)
-        runs = [plain] if self.algorithm.only_sums else [plain, self.run]
+        runs = [plain] if profile(self.algorithm).only_sums else [plain, self.run]
         return self.error(fit_together(runs, {CURIOUS}))
 
     @property

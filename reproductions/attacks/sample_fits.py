@@ -24,6 +24,7 @@ from hocket.privacy.attacks.model_fit import assumed_of, fitted
 from hocket.privacy.attacks.several_runs import SAME_NOISE
 from hocket.privacy.attacks.system import Key, Received, System
 from hocket.privacy.families import Family, of_problem
+from hocket.privacy.profile import profile
 from hocket.problems import Objective
 from hocket.problems.problem import Problem
 from hocket.problems.sets import Everywhere
@@ -42,9 +43,9 @@ def does_not_apply(algorithm: Algorithm, *, whole: bool, momentum: float = 0.0, 
         return "which samples a batch holds is not received"
     if momentum:
         return "momentum is not fitted"
-    if algorithm.only_sums:
+    if profile(algorithm).only_sums:
         return "nobody sends a message of its own"
-    if algorithm.tells:
+    if profile(algorithm).per_neighbour:
         return "each neighbour is told another message"
     return ""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import FunctionSharing, RssNb
+from hocket.algorithms.function_sharing import functions_of
 from hocket.algorithms.masked_start import MaskedStart
 from hocket.networks.network import Network
 from hocket.privacy.attacks import likelihood_ratios
@@ -126,7 +127,7 @@ class Held:
 def held(case: Case, runs: int) -> Held:
     """Certify a case against one insider on a ring of five, play it in both worlds, and tell them apart."""
     ring, worlds = Network.cycle(5), (world(case.first), world(case.changes))
-    once = case.algorithm.functions is not None
+    once = functions_of(case.algorithm) is not None
     step, start = (Constant(0.05), 1.0) if once else (Power(1.0, 20, 0.75), 0.0)
     run: dict[str, Any] = {"coalition": {INSIDER}, "step": step, "rounds": case.rounds}
     found = certify(ring, case.algorithm, problem=worlds[0], **run | case.hidden)

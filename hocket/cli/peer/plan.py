@@ -24,6 +24,7 @@ from hocket.cli.peer.common import audited, brings, load_task, members_in_words,
 from hocket.cli.peer.epsilon import EpsilonOptions, draft, price_in_words
 from hocket.errors import BadConfig
 from hocket.federation.state.home import Home
+from hocket.federation.workloads.needs import needs
 from hocket.files import read_text
 
 NOTHING = EpsilonOptions()
@@ -180,7 +181,7 @@ def _study(
     return draw_up(
         [read_card(path) for path in cards],
         topology or study_topology(len(cards), audit["colluders"]),
-        algorithm={"name": Totals.key, "study": read_text(file, LARGEST), "on_drop": on_drop},
+        algorithm={"name": Totals.name, "study": read_text(file, LARGEST), "on_drop": on_drop},
         step={"constant": 1.0},
         task={"name": title, "dataset": dataset or normal_name(title), "dimension": NUMBERS},
         run={"rounds": MOST_SUMS, "drop_after": drop_after},
@@ -245,7 +246,7 @@ def _means(asked: int | None, algorithm: str, promised: bool) -> int:
     """As often as was asked for, or where nothing forbids it."""
     from hocket.config.sections import ALGORITHM_SECTIONS as known
 
-    sums = algorithm in known and known[algorithm].algorithm.sums
+    sums = algorithm in known and needs(known[algorithm].algorithm).sums
     return asked if asked is not None else 0 if promised or sums else 10
 
 
@@ -303,9 +304,9 @@ def _shown_again(before: FederationPlan, drawn: FederationPlan) -> list[str]:
     new = ", ".join(name for name in drawn.names if name not in before.names)
     left = ", ".join(name for name in before.names if name not in drawn.names)
     lines = list[str]()
-    if drawn.algorithm.sums and left:
+    if needs(drawn.algorithm).sums and left:
         lines.append(f"{DIFFERENCE.format(left=left)}.")
-    if drawn.algorithm.sums and new:
+    if needs(drawn.algorithm).sums and new:
         lines.append(
             f"A secure sum without {new} and the same sum with it show, by their difference, what {new} gives: of the "
             f"first sum exactly, and to everybody who has seen both. Tell {new} before it signs."

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hocket.algorithm import Algorithm
+from hocket.algorithm import Algorithm, derives_step
 from hocket.config.sections import read_algorithm
 from hocket.demo.members.digits import DIMENSION, MEMBERS, RADIUS, accuracy, everybody
 from hocket.demo.members.member import ESCROW, member
@@ -88,7 +88,7 @@ def prepare(
     """
     section = read_algorithm(ALGORITHMS[algorithm] | ({} if inner is None else {"inner": inner}))
     step, planned = {"a": 20.0, "b": 20.0, "p": 0.75}, section.build()
-    if planned.derives_step:
+    if derives_step(planned):
         step = {"constant": simulated_step(planned, rounds)}
     identities = [Identity.create(name) for name in MEMBERS]
     for identity in identities:
@@ -119,7 +119,7 @@ def simulated_step(algorithm: Algorithm, rounds: int) -> float:
     """The step that comes nearest to the optimum in so many rounds of the simulator: the derived one, or 2, 4, … times
     it, up to the first that diverges. The derived step assumes a larger smoothness than these digits have."""
     network = Network.cycle(len(MEMBERS))
-    derived = float(algorithm.auto_step(everybody(), network)(1))
+    derived = float(algorithm.configure(everybody(), network, None)[1](1))
     tried = [derived * 2**power for power in range(DOUBLINGS + 1)]
     gaps: list[float] = []
     for step in tried:

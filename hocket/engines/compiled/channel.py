@@ -14,10 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hocket.algorithm import OnMissing
 from hocket.networks.neighbour_tables import NeighbourTables
 from hocket.noise import threefry
-from hocket.runs.channel import Channel
+from hocket.runs.channel import Channel, OnMissing
 
 LABEL = 0x7EA7
 """Of the channel among all streams of a run."""

@@ -126,7 +126,7 @@ class Post(NamedTuple):
                 f"{self.program.algorithm.title} sends each neighbour a message of its own, which a lossy channel "
                 "does not carry; let it send one to all, or leave channel= out"
             )
-        leaves, structure = jax.tree.flatten(opened(outgoing, outgoing.word))
+        leaves, structure = jax.tree.flatten(opened(outgoing, outgoing.message))
         held = self.now.mail.held[len(kept) : len(kept) + len(leaves)]
 
         def carried(stacks: list[Any]) -> tuple[Any, list[Any], list[Any]]:
@@ -145,7 +145,7 @@ def exchange(
 ) -> Any:
     """Carry what was said or told to the neighbours; what comes back is theirs."""
     if isinstance(outgoing, SendEach):
-        return EachReceived(place, jax.tree.map(population.told, stacked(outgoing.words)))
+        return EachReceived(place, jax.tree.map(population.told, stacked(outgoing.messages)))
 
     def mixed(stacks: tuple[Any, Any]) -> Any:
         own, words = stacks[0], jax.tree.map(population.said, stacks[1])
@@ -153,7 +153,7 @@ def exchange(
             words = jax.vmap(outgoing.decode)(words)
         return jax.tree.map(lambda kept, leaf: _mixed(tables, phase, kept, leaf), own, words)
 
-    return BroadcastReceived(outgoing.word, mixed)
+    return BroadcastReceived(outgoing.message, mixed)
 
 
 def _mixed(tables: NeighbourTables, phase: Any, own: Any, words: Any) -> Any:
@@ -197,7 +197,7 @@ def begin(program: Program, start: Any, steps: Steps) -> Carry:
     kept, k = kept_noise(program), jnp.asarray(0)
 
     def one(agent: Agent, x: Any) -> Any:
-        return carry_out(program.algorithm.setup(agent, x), None)  # type: ignore[arg-type]
+        return carry_out(program.algorithm.init(agent, x), None)  # type: ignore[arg-type]
 
     state = per_agent(program, steps, k, shares_in(program, kept, {}, k), one, start)
     weighted = jnp.zeros_like(start) if program.averaging else None

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hocket.algorithm import Setting
+from hocket.algorithms.function_sharing import functions_of, stored_of
+from hocket.claims import mechanism
 from hocket.errors import UnsafePlan
 from hocket.federation.audit.plan_certificate import SAME, certificate_of_plan, in_words
 from hocket.federation.plan.plan import FederationPlan
@@ -82,7 +84,7 @@ def _wrong(section: CertificateSection, found: Certificate, plan: FederationPlan
     if not found.holds:
         yield found.reason
         return
-    if plan.algorithm.functions is not None and plan.algorithm.stored is None:
+    if functions_of(plan.algorithm) is not None and stored_of(plan.algorithm) is None:
         yield (
             "its noise is on objectives, and without a grid members follow whatever gradients their tasks give, of a "
             "few records say, which the noise was never added to; on a grid they follow the stored sum alone"
@@ -94,7 +96,7 @@ def _wrong(section: CertificateSection, found: Certificate, plan: FederationPlan
         yield f"it promises ε = {section.epsilon:g} at δ = {section.delta:g}, and its noise gives {epsilon:.6g}"
     if found.mu > section.mu * (1 + SAME):
         yield f"it says μ = {section.mu:.6g}, and its noise gives {found.mu:.6g}"
-    if section.columns is not None and plan.algorithm.functions is None:
+    if section.columns is not None and functions_of(plan.algorithm) is None:
         yield (
             "columns bound the coefficients of a record's objective, and this algorithm's noise is on gradients, which "
             "grow with x; bound them by --sensitivity, of tasks that clip, or by --clip"
@@ -122,7 +124,7 @@ def _wrong(section: CertificateSection, found: Certificate, plan: FederationPlan
 
 def _unclipped(section: CertificateSection, plan: FederationPlan) -> Iterator[str]:
     """What a member does in a round is bounded by the algorithm itself, or by nothing."""
-    noise = plan.algorithm.mechanism(Setting(plan.network, plan.task.dimension, plan.step, plan.run.rounds))
+    noise = mechanism(plan.algorithm, Setting(plan.network, plan.task.dimension, plan.step, plan.run.rounds))
     moves = noise.sensitivity if isinstance(noise, Mechanism) else None
     if moves is None:
         yield "it is about members, and nothing clips what a member does in a round"
@@ -132,7 +134,7 @@ def _unclipped(section: CertificateSection, plan: FederationPlan) -> Iterator[st
 
 def sensitivity_of(section: CertificateSection, plan: FederationPlan) -> float | None:
     """S of a record within the declared columns; None where none are declared."""
-    stored = plan.algorithm.stored
+    stored = stored_of(plan.algorithm)
     if section.columns is None or section.target is None:
         return None
     return least_squares_sensitivity(

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from hocket.algorithm import Algorithm
+from hocket.algorithms.function_sharing import functions_of
 from hocket.errors import HocketError
 from hocket.federation.plan.plan import FederationPlan
 from hocket.federation.state.earlier_runs import EarlierRun
@@ -24,6 +25,7 @@ from hocket.privacy.leakage.estimate import Leakage
 from hocket.privacy.leakage.leakage import PlannedRun, joint_leakage
 from hocket.privacy.leakage.model_class import KnownModel, Model
 from hocket.privacy.leakage.worst import worst_joint_leakage
+from hocket.privacy.profile import profile
 from hocket.privacy.wording import counted
 from hocket.problems.objective_class import ANY, ObjectiveClass
 
@@ -98,8 +100,8 @@ class Sequel:
     def repeats(self) -> bool:
         """Whether earlier runs, if any, were of the same members and links under the same kept noise functions, or
         said nothing but totals, as this one does."""
-        same, totals = repr(self.last.algorithm), self.plan.algorithm.only_sums
-        return (self.plan.algorithm.functions is not None or totals) and all(
+        same, totals = repr(self.last.algorithm), profile(self.plan.algorithm).only_sums
+        return (functions_of(self.plan.algorithm) is not None or totals) and all(
             one.plan is not None
             and not one.dataset
             and one.plan.names == self.plan.names
@@ -209,7 +211,7 @@ class Sequel:
 def _tells(run: PlannedRun, kind: ObjectiveClass) -> bool:
     """Whether a form says more of a run than is said already: a theorem has the word, or nothing is hidden anyway."""
     assert isinstance(run.algorithm, Algorithm)
-    return not run.algorithm.hides_nothing and not privacy_claim(run.algorithm, kind, dim=run.dim)
+    return not profile(run.algorithm).hides_nothing and not privacy_claim(run.algorithm, kind, dim=run.dim)
 
 
 def _among(known: KnownModel, n: int) -> KnownModel:
@@ -224,4 +226,4 @@ def _within(names: Sequence[str], left: Mapping[str, int], rounds: int) -> dict[
 
 def _only_totals(algorithm: str | Algorithm) -> bool:
     """Whether a run said nothing but totals; of one that is remembered by its name alone nobody knows."""
-    return isinstance(algorithm, Algorithm) and algorithm.only_sums
+    return isinstance(algorithm, Algorithm) and profile(algorithm).only_sums

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hocket.algorithms.function_sharing import functions_of
 from hocket.errors import BadPlan, UnsafePlan
 from hocket.federation.audit.certificate_check import PlanCertificate, check_certificate
 from hocket.federation.audit.joint_audit import Sequel
@@ -21,6 +22,7 @@ from hocket.privacy.graph.guarantees import COVERED
 from hocket.privacy.leakage.estimate import Leakage
 from hocket.privacy.leakage.leakage import PlannedRun, joint_leakage
 from hocket.privacy.leakage.worst import SCOUTED, WORK, worst_joint_leakage
+from hocket.privacy.profile import fix, profile
 from hocket.privacy.wording import SUPPOSED, counted, judged, listed, share
 
 MOST_SECONDS = 600.0
@@ -80,7 +82,7 @@ class PlanAudit:
     def answer(self) -> str:
         """The verdict in a sentence: what is promised, what a theorem says, or what the worst coalition knows in the
         end."""
-        anyway = self.plan.algorithm.effective().open_anyway
+        anyway = profile(self.plan.algorithm).open_anyway
         more = f"; {anyway}" if anyway else ""
         told = (
             self.verdict.answer
@@ -300,7 +302,11 @@ def _problems(
             f"everybody has {verdict.colluders + 1} neighbours, such as harary:k={verdict.colluders + 1}, or plan for "
             "fewer colluders"
         )
-    elif (plan.algorithm.functions is not None or plan.algorithm.only_sums) and not promised.p2 and cut:
+    elif (
+        (functions_of(plan.algorithm) is not None or profile(plan.algorithm).only_sums)
+        and not promised.p2
+        and cut
+    ):
         apart = " from ".join(f"{{{plan.listed(part)}}}" for part in cut.components)
         yield (
             f"P2 fails: {plan.listed(cut.coalition)} would cut {apart} and learn the sum over each part; "
@@ -329,7 +335,7 @@ def _too_well_known(
 
 
 def _cure(plan: FederationPlan, *, exact: bool) -> str:
-    own = plan.algorithm.fix(exact=exact)
+    own = fix(plan.algorithm, exact=exact)
     if own:
         return own
     if exact:

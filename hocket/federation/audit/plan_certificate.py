@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from hocket.algorithm import Algorithm
+from hocket.algorithms.function_sharing import functions_of
 from hocket.federation.plan.plan import FederationPlan
 from hocket.federation.plan.sections import CertificateSection
 from hocket.networks.network import Network
@@ -142,7 +143,7 @@ def certificate_for(
     found = replace(found, assumptions=tuple(map(_as_planned, found.assumptions)))
     if section.rate is not None and section.protect != "record":
         return _void(found, Refusal.RATE_FOR_MEMBERS, rate=section.rate, protect=section.protect)
-    if section.protect != "member" and local_steps > 1 and algorithm.functions is None:
+    if section.protect != "member" and local_steps > 1 and functions_of(algorithm) is None:
         return _void(found, Refusal.UNCLIPPED_STEPS, steps=local_steps)
     return found
 

@@ -19,6 +19,7 @@ from hocket.federation.audit.plan_audit import PlanAudit, audit_plan, refuse_uns
 from hocket.federation.plan.plan import FederationPlan
 from hocket.federation.state.account import ComposedAccount, ReleaseLoss, account_of
 from hocket.federation.state.earlier_runs import EarlierRun
+from hocket.federation.workloads.needs import needs
 from hocket.files import toml_tables
 from hocket.privacy.dp.sampling import Sampled
 from hocket.privacy.graph.guarantees import Guarantees, guarantees
@@ -161,7 +162,7 @@ class StudyAudit:
             "products of the columns above, how many of its rows have each combination of columns of few values, and "
             "single rows where it has few."
         )
-        if self.plan.algorithm.begins_anew:
+        if needs(self.plan.algorithm).restarts:
             yield (
                 "If a member is dropped, those who stay begin the study anew without it, with new masks. "
                 f"{DIFFERENCE.format(left='the leaver')}: its counts and means, and less surely what followed. Whoever "
@@ -196,7 +197,7 @@ def audit_study(
     else the plan, that its members accept that."""
     promised = guarantees(plan.network, plan.audit.colluders if colluders is None else colluders)
     study = study_of(plan)
-    if study.privacy is not None and plan.algorithm.begins_anew:
+    if study.privacy is not None and needs(plan.algorithm).restarts:
         raise BadPlan(
             "the study promises an ε for one release of its sums, and to begin anew without a leaver would be a second "
             "one, with other noise; plan it with --on-drop stop"

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hocket.algorithms import in_a_sentence
+from hocket.algorithms.function_sharing import functions_of
 from hocket.errors import BadPlan
 from hocket.federation.audit.joint_audit import Sequel
 from hocket.federation.audit.plan_audit import affordable_coalitions, plan_claim, rounds_and_runs
@@ -22,6 +24,7 @@ from hocket.federation.plan.plan import FederationPlan
 from hocket.federation.plan.policy import NONE, Policy
 from hocket.federation.state.earlier_runs import EarlierRun
 from hocket.federation.state.served_plan import release_of
+from hocket.federation.workloads.needs import needs
 from hocket.networks.network import Network
 from hocket.privacy.coalitions import suspects, worst_of
 from hocket.privacy.graph.guarantees import Guarantees, guarantees
@@ -29,6 +32,7 @@ from hocket.privacy.leakage.estimate import Leakage
 from hocket.privacy.leakage.leakage import PlannedRun, joint_leakage
 from hocket.privacy.leakage.worst import SCOUTED
 from hocket.privacy.plain_values import plain_values
+from hocket.privacy.profile import profile
 from hocket.privacy.wording import counted, judged, searched_share, sentence, share
 from hocket.studies.results.seen import DIFFERENCE
 
@@ -74,15 +78,17 @@ def judge_survivors(
     if len(stay) - f < 2:
         words.append("That leaves nobody to hide behind: everything must be assumed known. Begin a new plan.")
         safe = False
-    elif plan.algorithm.sums:
+    elif needs(plan.algorithm).sums:
         promised = guarantees(_without(plan, stay), f)
         safe = bool(promised.p2)
         words += [*_sums(plan, left, stay, promised)]
-    elif plan.algorithm.functions is not None and not (promised := guarantees(_without(plan, stay), f)).p2:
+    elif (
+        functions_of(plan.algorithm) is not None and not (promised := guarantees(_without(plan, stay), f)).p2
+    ):
         safe = False  # a cut exposes sums, whatever the objectives are
         words += [_cut_apart(plan, stay, promised, "Function sharing")]
     elif (claim := plan_claim(plan)).theorem is not None:
-        name = sentence(plan.algorithm.in_words or plan.algorithm.title)[:-1]
+        name = sentence(in_a_sentence(plan.algorithm))[:-1]
         words += [
             f"{name}: against them and any {counted(f, 'survivor')} P1 and P2 still hold ({claim.theorem.value})."
         ]
@@ -99,7 +105,7 @@ def judge_survivors(
     if promised is not None:
         words += [promised.words]
         safe = safe and promised.kept
-    if plan.algorithm.keeps_noise:
+    if profile(plan.algorithm).persistent:
         words.append(
             f"Noise was kept on the links of {plan.listed(left)}: going on without them shows it by the difference "
             "before and after, and with it what it hid of whoever left."
@@ -144,7 +150,7 @@ def _sums(plan: FederationPlan, left: Iterable[int], stay: list[int], promised: 
         yield f"Theorem T: against {against} nothing is shown but sums over all who are honest."
     else:
         yield _cut_apart(plan, stay, promised, "Theorem T")
-    if plan.algorithm.begins_anew:
+    if needs(plan.algorithm).restarts:
         yield f"Those who stay begin anew. {DIFFERENCE.format(left=plan.listed(left))}; all have signed that."
     else:
         yield "No sum can be taken without them, and this plan does not say to begin anew: the run stops."

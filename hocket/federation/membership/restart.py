@@ -20,6 +20,7 @@ from dataclasses import replace
 from hocket.errors import RunStopped
 from hocket.federation.plan.plan import Dial, FederationPlan
 from hocket.federation.runtime.member import Member
+from hocket.federation.workloads.needs import needs
 from hocket.links.journal import Journal
 from hocket.studies.results.seen import DIFFERENCE
 
@@ -56,7 +57,7 @@ def remaining_plan(plan: FederationPlan, left: Collection[str]) -> FederationPla
 
 def refused_or_begun_anew(plan: FederationPlan, left: Collection[str], round: int) -> Exception:
     """What becomes of a run with sums when these are dropped."""
-    if plan.algorithm.begins_anew:
+    if needs(plan.algorithm).restarts:
         return Restart()
     names = ", ".join(sorted(left))
     return RunStopped(
@@ -71,10 +72,10 @@ def refused_or_begun_anew(plan: FederationPlan, left: Collection[str], round: in
 def seat(member: Member, journal: Journal) -> Generator[tuple[Member, Journal]]:
     """The member and the journal of the present attempt: those of the run itself while nobody has left a sum."""
     left = journal.ballots.left
-    if not member.plan.algorithm.sums or not left:
+    if not needs(member.plan.algorithm).sums or not left:
         yield member, journal
         return
-    if not member.plan.algorithm.begins_anew:
+    if not needs(member.plan.algorithm).restarts:
         raise refused_or_begun_anew(member.plan, left, journal.round)
     again = replace(member, plan=remaining_plan(member.plan, left), whole=member.plan)
     file = member.folder.path / f"journal-{again.plan.run_hash.hex()[:16]}.db"

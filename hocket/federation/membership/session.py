@@ -27,6 +27,7 @@ from hocket.federation.runtime.rollback import LinkMemory, Memories
 from hocket.federation.state.accounts import Accounts
 from hocket.federation.state.earlier_runs import EarlierRun
 from hocket.federation.state.run_folder import RunFolder, words_in
+from hocket.federation.workloads.needs import needs
 from hocket.links.conversation import Conversation
 from hocket.links.journal import Journal
 from hocket.links.noise_agreement import NoiseAgreement
@@ -251,7 +252,7 @@ class Session:
             self.log.say("refused", neighbour=neighbour, reason=reason)
 
     def _drop(self, leaver: str) -> None:
-        if self.plan.algorithm.sums:
+        if needs(self.plan.algorithm).sums:
             raise refused_or_begun_anew(self.plan, self.gone, self._talk().now.round)
         if self.peer is not None:
             self.peer.drop(self.plan.agent(leaver))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from hocket.federation.plan.plan import FederationPlan
+from hocket.federation.workloads.needs import needs
 
 SETTLED = 0.01
 """Of its size: a state that as many rounds again would carry less far is called settled."""
@@ -46,7 +47,7 @@ def diagnosis_of(plan: FederationPlan, status: Mapping[str, Any]) -> Convergence
     measured: Mapping[str, Any] = status["measured"]
     if "joint_movement_ahead" in measured and not status.get("dropped"):
         return _of_all(measured)
-    found = standing(measured, joint=plan.algorithm.averages)
+    found = standing(measured, joint=needs(plan.algorithm).averages)
     if not plan.run.means or found.kind in ("unknown", "diverging"):
         return found
     why = "Since somebody left, states are no longer added up" if status.get("dropped") else NO_SUM

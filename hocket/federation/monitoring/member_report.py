@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from hocket.algorithms.function_sharing import functions_of
 from hocket.config.files import dumps
 from hocket.errors import HocketError
 from hocket.federation.audit.certificate_check import account_with
@@ -142,7 +143,7 @@ def _over_all_runs(joint: PlanAudit) -> AnswerCard:
     """The card where data have served several runs: the plan that hid least may decide."""
     runs = f"over {counted(joint.worst.runs, 'run')} on these data"
     if joint.covered:
-        kept = " under the same noise" if joint.plan.algorithm.functions is not None else ""
+        kept = " under the same noise" if functions_of(joint.plan.algorithm) is not None else ""
         theorem = "" if joint.verdict.claim.theorem is None else joint.verdict.claim.theorem.value
         return AnswerCard(
             QUESTION,

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hocket.algorithm import Algorithm
-from hocket.algorithms import BY_KEY
+from hocket.algorithms.function_sharing import functions_of
+from hocket.claims import NOISE_ON, with_certificate
 from hocket.config.sections import NOT_IN_A_FILE
 from hocket.errors import BadConfig, BadPlan
 from hocket.federation.plan.cards import Card
@@ -116,11 +117,10 @@ def certified_draft(
     weights: str = "paper",
 ) -> CertifiedDraft:
     """The least noise with which a plan for these members promises what is wanted, on this topology or on the best."""
-    if key not in BY_KEY or BY_KEY[key].noise_on is None:
-        known = ", ".join(name for name, kind in BY_KEY.items() if kind.noise_on is not None)
-        raise BadPlan(f"{key} has no noise that an ε could rest on; plan one of {known}")
-    kind, (size, unit) = BY_KEY[key], wanted.size(dimension)
-    fresh = kind.noise_on == "gradients"
+    if key not in NOISE_ON:
+        raise BadPlan(f"{key} has no noise that an ε could rest on; plan one of {', '.join(NOISE_ON)}")
+    size, unit = wanted.size(dimension)
+    fresh = NOISE_ON[key] == "gradients"
     if fresh and wanted.columns is not None:
         raise BadPlan(
             f"--columns bounds the coefficients of a record's objective, and {key} hides gradients, which grow with x; "
@@ -149,7 +149,8 @@ def certified_draft(
 
     by_link, own = planned.by_link, on_grid(planned.independent)
     sigma = [on_grid(one) for one in by_link] if isinstance(by_link, tuple) else on_grid(by_link)
-    algorithm = kind.with_certificate(
+    algorithm = with_certificate(
+        key,
         sigma,
         own,
         unit=unit,
@@ -158,7 +159,7 @@ def certified_draft(
     )
     values = {one.name: getattr(algorithm, one.name) for one in dataclasses.fields(algorithm)}
     table = {
-        key: value.key if isinstance(value, Algorithm) else plain(value) for key, value in values.items()
+        key: value.name if isinstance(value, Algorithm) else plain(value) for key, value in values.items()
     }
     table = {name: value for name, value in table.items() if name not in NOT_IN_A_FILE and value is not None}
     bounds = (
@@ -177,7 +178,8 @@ def certified_draft(
         **({} if kappa is None else {"kappa": kappa}),
         **({} if wanted.rate is None else {"rate": wanted.rate}),
     }
-    curved = algorithm.functions is not None and algorithm.functions.family.degree > 1
+    functions = functions_of(algorithm)
+    curved = functions is not None and functions.family.degree > 1
     price = planned.price.in_words(dimension, len(cards), curved=curved)
     return CertifiedDraft(planned.network.name, {"name": key} | table, certificate, planned, price)
 

@@ -23,6 +23,7 @@ from hocket.config.sections import read_step
 from hocket.errors import BadInput, BadPlan
 from hocket.federation.plan.plan import FederationPlan
 from hocket.federation.plan.sections import PlanRunSection, read_planned_algorithm
+from hocket.federation.workloads.needs import needs
 from hocket.problems.problem import Problem
 from hocket.problems.standard import least_squares, logistic
 from hocket.steps import Constant, Power
@@ -78,7 +79,7 @@ def simulate(
     problem = from_files(plan, data) if data else made_up(plan, records, seed)
     algorithm, remarks = _simulated(plan)
     counts = list(local_steps) or [plan.run.local_steps]
-    if algorithm.asks_gradients and counts != [1]:
+    if needs(algorithm).own_gradients and counts != [1]:
         raise BadPlan(f"{algorithm.title} takes one gradient in a round; leave --local-steps out")
     if noise and plan.certificate is not None:
         raise BadPlan(

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hocket.algorithm import Algorithm, Setting
+from hocket.algorithms import Centralised
 from hocket.config.problems import FeasibleSection
 from hocket.config.sections import AlgorithmSection, StepSection
 from hocket.errors import BadPlan
@@ -34,7 +35,8 @@ from hocket.federation.plan.sections import (
     PlanRunSection,
     TaskSection,
 )
-from hocket.federation.runtime.role import masked_start
+from hocket.federation.runtime.role import begun_from_state
+from hocket.federation.workloads.needs import needs
 from hocket.links.identity import Identity, check_certificate, verify_text
 from hocket.links.noise_keys import NOISE
 from hocket.links.text import is_table, spelled
@@ -88,15 +90,15 @@ class FederationPlan:
                 f"the plan is for protocol {self.protocol} and noise {self.noise}, this version of hocket has protocol "
                 f"{PROTOCOL} and noise {NOISE}; install the version the others have"
             )
-        if not self.algorithm_section.algorithm.decentralised:
+        if self.algorithm_section.algorithm is Centralised:
             raise BadPlan(
                 "the centralised baseline has nobody to talk to; plan joint-average, dgd, rss-nb, rss-lb or "
                 "function-sharing"
             )
         # What fits together only as a whole is refused here too, not in round 1.
         self.feasible.check_dim(self.task.dimension)
-        self.algorithm.check(Setting(self.network, self.task.dimension, self.step, self.run.rounds))
-        if self.algorithm.asks_gradients and (self.run.local_steps > 1 or self.run.verifiable):
+        self.algorithm.validate(Setting(self.network, self.task.dimension, self.step, self.run.rounds))
+        if needs(self.algorithm).own_gradients and (self.run.local_steps > 1 or self.run.verifiable):
             what = (
                 "verifiable runs keep" if self.run.verifiable else f"{self.run.local_steps} local steps are"
             )
@@ -105,13 +107,13 @@ class FederationPlan:
                 "for algorithms that step by themselves; plan one local step, and no verification"
             )
         if self.run.start != PUBLIC:
-            masked_start(self.algorithm)
-        if self.run.drop_after and self.algorithm.sums and not self.algorithm.begins_anew:
+            begun_from_state(self.algorithm)
+        if self.run.drop_after and needs(self.algorithm).sums and not needs(self.algorithm).restarts:
             raise BadPlan(
                 "no sum can be taken without a member, so that dropping one by rule would end the run: leave "
                 "drop_after away, or plan a study with --on-drop restart"
             )
-        if self.algorithm.sums and len(self.cards) > 2 * DEEPEST:  # fewer are never so far apart
+        if needs(self.algorithm).sums and len(self.cards) > 2 * DEEPEST:  # fewer are never so far apart
             from networkx import radius  # slow, and needed only here
 
             deep: int = radius(self.network.graph)
@@ -120,7 +122,7 @@ class FederationPlan:
                     f"from every member some other is {deep} links away or more, and sums over all members go over "
                     f"{DEEPEST} at most; plan more links: random-regular:d=4 has a thousand members within ten"
                 )
-        if self.run.means and (self.certificate is not None or self.algorithm.sums):
+        if self.run.means and (self.certificate is not None or needs(self.algorithm).sums):
             raise BadPlan(
                 "the plan adds up states as they are, which no ε covers; plan means = 0"
                 if self.certificate is not None

@@ -288,7 +288,7 @@ SUMS = PlanKind(
 )
 
 
-SECTIONS = {**ALGORITHM_SECTIONS, Totals.key: algorithm_section(Totals)}
+SECTIONS = {**ALGORITHM_SECTIONS, Totals.name: algorithm_section(Totals)}
 """What members may run: every algorithm, and a study."""
 
 

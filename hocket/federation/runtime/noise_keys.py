@@ -12,6 +12,7 @@ from hocket.federation.runtime.role import MemberRole, role_of
 from hocket.federation.runtime.stored import StoredTask, formed
 from hocket.federation.state.digests import check_same_data
 from hocket.federation.state.home import Home
+from hocket.federation.workloads.needs import needs
 from hocket.federation.workloads.task import Task
 from hocket.links.database import held
 from hocket.links.journal import Journal
@@ -22,7 +23,7 @@ from hocket.noise.draws import Paired
 
 def needs_keys(role: MemberRole) -> bool:
     """Whether any noise or mask is agreed in pairs."""
-    return role.algorithm.sums or any(isinstance(draw, Paired) for draw in role.draws.values())
+    return needs(role.algorithm).sums or any(isinstance(draw, Paired) for draw in role.draws.values())
 
 
 def terms(role: MemberRole, neighbour: int, names: Sequence[str]) -> str:
@@ -31,7 +32,7 @@ def terms(role: MemberRole, neighbour: int, names: Sequence[str]) -> str:
     # same keys would deal noise of the other sign, and two runs would cancel it.
     in_order = (role.index < neighbour) == (names[role.index] < names[neighbour])
     turned = "" if in_order else ", turned around"
-    slot, stored = role.slots[role.neighbours.index(neighbour)], role.algorithm.stored
+    slot, stored = role.slots[role.neighbours.index(neighbour)], role.stored
     turned += (
         "" if stored is None else f", whole on a grid of {stored.unit!r}, own noise spread by {stored.own!r}"
     )
@@ -133,7 +134,7 @@ def task_of(member: Member, role: MemberRole, streams: ChainStreams, lasting: La
 
     The sum is made once for these data, and put on the disk before anything is said of it.
     """
-    stored = role.algorithm.stored
+    stored = role.stored
     if stored is None:
         return member.task
     assert lasting is not None

@@ -162,7 +162,7 @@ def kept_shares(role: MemberRole, streams: ChainStreams) -> dict[str, Any]:
 
 def directed(role: MemberRole, streams: ChainStreams, name: str, k: int) -> Pair:
     """Both ends' draws on every slot's link, scaled: what a replay hands to the simulator."""
-    if (stored := role.algorithm.stored) is not None:
+    if (stored := role.stored) is not None:
         dim = role.plan.dim
         both = np.array([link_draws(streams.once[one], role.stored_on(one), dim) for one in role.neighbours])
         return Pair(*stored.values(both).swapaxes(0, 1)[:, None])

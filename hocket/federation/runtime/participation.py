@@ -43,6 +43,7 @@ from hocket.federation.state.served_plan import record_of
 from hocket.federation.state.signed_rows import check_signed_rows
 from hocket.federation.verification.result_files import sign_files
 from hocket.federation.verification.verify import SignedTranscript
+from hocket.federation.workloads.needs import needs
 from hocket.federation.workloads.workload import Workload
 from hocket.links.conversation import Conversation, Moment
 from hocket.links.database import in_thread
@@ -131,7 +132,7 @@ async def _played(
         plan=member.plan.run_hash,
         limits=Limits.for_messages(MOST_ARRAYS * member.dtype.itemsize * member.plan.task.dimension),
         listener=session,
-        run=session.plan.run_hash if member.plan.algorithm.begins_anew else None,
+        run=session.plan.run_hash if needs(member.plan.algorithm).restarts else None,
     )
     session.conversation = conversation
     conversation.note = session.memories.note

@@ -45,8 +45,8 @@ class WireMessages(NamedTuple):
 def arrays_for(role: MemberRole, outgoing: Broadcast | SendEach) -> Mapping[int | None, list[np.ndarray]]:
     """What goes out: by neighbour where each is told its own, under None where all hear the same."""
     if isinstance(outgoing, Broadcast):
-        return {None: _leaves(outgoing.word)}
-    leaves = _leaves(outgoing.words)
+        return {None: _leaves(outgoing.message)}
+    leaves = _leaves(outgoing.messages)
     return {
         other: [leaf[slot] for leaf in leaves]
         for slot, other in zip(role.slots, role.neighbours, strict=True)

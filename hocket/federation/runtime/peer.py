@@ -35,6 +35,7 @@ from hocket.federation.runtime.secure_sum import BEGINNING, MaskedSum, Tree, che
 from hocket.federation.runtime.supervision import Compute, at_once
 from hocket.federation.runtime.termination import ResultSigning, Termination
 from hocket.federation.workloads.analysis import Analysis
+from hocket.federation.workloads.needs import needs
 from hocket.links.conversation import Conversation
 from hocket.links.journal import EVERYBODY, Journal, Position
 from hocket.links.records import Record
@@ -170,7 +171,7 @@ class Peer:
 
     def drop(self, member: int) -> None:
         """Go on without a neighbour, from whatever exchange this member is in; with sums nobody does."""
-        assert not self.role.algorithm.sums
+        assert not needs(self.role.algorithm).sums
         if member in self.role.neighbours:
             self.role = replace(self.role, dropped=self.role.dropped | {member})
             self.noise.streams.drop(member)
@@ -320,7 +321,7 @@ class Peer:
 
     def _begun(self) -> Any:
         agent = self.role.agent(1, kept_shares(self.role, self.noise.streams), self.descend)
-        return self.role.algorithm.setup(agent, self.start)
+        return self.role.algorithm.init(agent, self.start)
 
     async def _resumed(self, position: Position) -> tuple[Any, MemberRole]:
         *leaves, point, left, task = self._exchanges.parts_of(position)
@@ -331,7 +332,7 @@ class Peer:
         formless = replace(
             self.role.agent(1, kept_shares(self.role, self.noise.streams), None), objective=_zero
         )
-        return like(self.role.algorithm.setup(formless, self.start), leaves), self._seat_with(left)
+        return like(self.role.algorithm.init(formless, self.start), leaves), self._seat_with(left)
 
     async def _send_again(self) -> None:
         """Have the last words of the previous round ready, for a neighbour that missed them."""

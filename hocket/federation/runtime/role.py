@@ -15,15 +15,18 @@ import numpy as np
 
 from hocket.agent import Agent, no_step
 from hocket.algorithm import Algorithm, Setting
-from hocket.algorithms import BY_KEY
+from hocket.algorithms.function_sharing import stored_of
 from hocket.algorithms.rss_lb import amplitude
 from hocket.errors import BadAlgorithm, BadPlan
 from hocket.federation.plan.sections import PUBLIC
+from hocket.federation.workloads.needs import ABLE, masked_start, needs
 from hocket.networks.neighbour_tables import NeighbourTables, tabulate
 from hocket.noise.draws import Balanced, Draw, Gaussian, Paired, When
 from hocket.noise.round_grid import RoundGrid
 from hocket.noise.stored_sum import StoredSum
+from hocket.privacy.profile import profile
 from hocket.problems.sets import FeasibleSet
+from hocket.runs.coverage import coverage
 
 if TYPE_CHECKING:
     from hocket.federation.plan.plan import FederationPlan
@@ -134,22 +137,23 @@ class MemberRole:
         return [0.0, *self.plan.step.table(1, self.plan.rounds + 1).tolist()]
 
     @cached_property
+    def stored(self) -> StoredSum | None:
+        """How objective and noise become one sum of whole numbers before the first message; None in floats."""
+        return stored_of(self.algorithm)
+
+    @cached_property
     def draws(self) -> dict[str, Draw]:
         """The noise that the algorithm asks for, cut down to this agent and its links."""
-        drawn = dict(self.algorithm.draws(self.plan))
-        if (
-            self.algorithm.stored is not None
-        ):  # own noise is part of the stored sum, and nobody asks for it again
+        drawn = dict(self.algorithm.noise(self.plan))
+        if self.stored is not None:  # own noise is part of the stored sum, and nobody asks for it again
             drawn = {name: draw for name, draw in drawn.items() if not draw.private}
         return {name: self._own_part(draw) for name, draw in drawn.items()}
 
     def stored_on(self, neighbour: int) -> StoredSum:
         """How the stored sum's noise is drawn with a neighbour: every link has a σ of its own."""
         (draw,) = (one for one in self.draws.values() if isinstance(one, Paired))
-        assert self.algorithm.stored is not None
-        return self.algorithm.stored.on_link(
-            float(draw.scale[0, self.slots[self.neighbours.index(neighbour)]])
-        )
+        assert self.stored is not None
+        return self.stored.on_link(float(draw.scale[0, self.slots[self.neighbours.index(neighbour)]]))
 
     @cached_property
     def dealing(self) -> dict[str, Callable[[Any, When, Any], Any]]:
@@ -169,7 +173,7 @@ class MemberRole:
     @cached_property
     def beyond(self) -> float | None:
         """How far outside the feasible set noise carries a word, in steps; None where nothing bounds that."""
-        return self.algorithm.reach_beyond if self.feasible.bounded else None
+        return coverage(self.algorithm).reach if self.feasible.bounded else None
 
     @cached_property
     def plain_set(self) -> Any:
@@ -186,7 +190,7 @@ class MemberRole:
     @cached_property
     def kinds(self) -> dict[str, NoiseKind]:
         """The noise that is dealt round by round, in plain values."""
-        if self.algorithm.stored is not None:
+        if self.stored is not None:
             return {}
         return {
             name: NoiseKind(
@@ -220,7 +224,7 @@ class MemberRole:
                 before, towards = amplitude(towards), np.where(self.tables.filled, towards, 0.0)
                 gamma = gamma * amplitude(towards) / np.where(before > 0, before, 1.0)
             return replace(draw, gamma=gamma, towards=towards)
-        if isinstance(draw, Gaussian) and self.algorithm.noise_in == "words":
+        if isinstance(draw, Gaussian) and profile(self.algorithm).noise_in == "messages":
             return draw
         raise BadAlgorithm(
             f"{type(self.algorithm).__name__} asks for {type(draw).__name__} noise, which no member of a real run "
@@ -232,7 +236,7 @@ def _gradient(local: Any, k: int, algorithm: Algorithm) -> Callable[[Any], Any]:
     """The task's gradients in round k, where a step is along one of them and nobody must be able to check it."""
 
     def gradient(x: Any) -> Any:
-        if not algorithm.asks_gradients and getattr(local, "count", None) != 1:
+        if not needs(algorithm).own_gradients and getattr(local, "count", None) != 1:
             raise BadAlgorithm(
                 f"{algorithm.title} takes a gradient by itself, and the plan has several local steps or is verifiable: "
                 "those are for algorithms that step with agent.descend; plan one local step, and no verification"
@@ -242,20 +246,11 @@ def _gradient(local: Any, k: int, algorithm: Algorithm) -> Callable[[Any], Any]:
     return gradient
 
 
-ABLE = " or ".join(key for key, kind in BY_KEY.items() if kind.masks_starts)
-
-
-def masked_start(algorithm: Algorithm) -> Algorithm:
-    """The algorithm of a run that goes on from an earlier one: with noise from the first message on, or refused.
-
-    The paper's round 1 has no noise, since everybody knows a public start [maths, decision 3]. The end of an earlier
-    run depends on the data. Each member starts from the state that it published, which holds no gradient of its own
-    that was not mixed under noise; and it sends even that under the fresh noise of round 1. Persistent noise stays
-    out of round 1: it enters with the gradients that it hides, and beside a published state it would be seen alone.
-    """
-    found = algorithm.effective().masked()
+def begun_from_state(algorithm: Algorithm) -> Algorithm:
+    """The algorithm of a run that goes on from an earlier one: with noise from the first message on, or refused."""
+    found = masked_start(algorithm)
     if isinstance(found, str):
-        raise BadPlan(f"{found}; plan {ABLE}, or leave out --after for a public start")
+        raise BadPlan(f"{found}; plan {' or '.join(ABLE)}, or leave out --after for a public start")
     return found
 
 
@@ -265,7 +260,7 @@ def role_of(plan: FederationPlan, name: str, gone: Collection[str] = ()) -> Memb
     me = plan.agent(name)
     dropped = frozenset(plan.agent(one) for one in gone) & set(plan.network.neighbours(me))
     public = plan.run.start == PUBLIC
-    algorithm = plan.algorithm.effective() if public else masked_start(plan.algorithm)
+    algorithm = plan.algorithm if public else begun_from_state(plan.algorithm)
     return MemberRole(
         me, setting, algorithm, plan.feasible, np.dtype(plan.task.dtype), dropped, plan.run.reach
     )

@@ -36,6 +36,7 @@ from hocket.algorithm import SecureSum
 from hocket.errors import BadPlan, LinkError
 from hocket.federation.runtime.noise_shares import ChainStreams
 from hocket.federation.runtime.role import MemberRole
+from hocket.federation.workloads.needs import needs
 from hocket.links.wire import Part
 from hocket.networks.network import Network
 from hocket.secagg.group import Words, add, negate
@@ -210,7 +211,7 @@ def check_point(
 
 def check_mean(role: MemberRole, names: Sequence[str], total: Any, k: int) -> None:
     """Refuse a sum of points that lie in the feasible set if their mean does not: some were none, or it was changed."""
-    if not role.algorithm.averages:
+    if not needs(role.algorithm).averages:
         return
     for leaf in map(np.asarray, jax.tree.leaves(total)):
         mean = leaf.astype(np.float64) / role.plan.network.n

@@ -45,7 +45,7 @@ def dealt(role: MemberRole, once: Mapping[int, bytes], neighbours: Iterable[int]
 
 def lost(role: MemberRole, once: Mapping[int, bytes]) -> np.ndarray | None:
     """Coefficients of the noise that was dealt with those who left; None while all are there."""
-    if not role.dropped & once.keys() or role.algorithm.stored is None:
+    if not role.dropped & once.keys() or role.stored is None:
         return None
     return _stored(role).values(dealt(role, once, sorted(role.dropped & once.keys())))
 
@@ -101,5 +101,5 @@ class StoredTask:
 
 
 def _stored(role: MemberRole) -> StoredSum:
-    assert role.algorithm.stored is not None
-    return role.algorithm.stored
+    assert role.stored is not None
+    return role.stored

@@ -19,6 +19,7 @@ import numpy as np
 from hocket.errors import BadFrame, LinkError
 from hocket.federation.runtime.role import MemberRole
 from hocket.federation.runtime.secure_sum import check_point, tree_of
+from hocket.federation.workloads.needs import needs
 from hocket.links.conversation import Conversation, Moment
 from hocket.links.journal import EVERYBODY, Journal
 from hocket.links.wire import Frame, Kind, Part, pack, pack_named, unpack_named
@@ -62,7 +63,7 @@ class Termination:
     def word(self, step: int = 0) -> bytes:
         """What is said to all neighbours in one exchange."""
         seals = [] if self.sealing is None else [pack_named(dict(sorted(self.seals.items())))]
-        parts: list[Part] = [self.point, *seals] if self.role.algorithm.sums else []
+        parts: list[Part] = [self.point, *seals] if needs(self.role.algorithm).sums else []
         return pack(Frame(Kind.DONE, self.conversation.plan, self.round, step, parts))
 
     async def take(self, *, linger: float | None, again: bool) -> tuple[str, ...]:
@@ -98,7 +99,7 @@ class Termination:
 
     def _look(self, frames: Mapping[str, Frame]) -> None:
         """See by which sums neighbours have come here, and keep what they say of it and pass along."""
-        if not self.role.algorithm.sums:
+        if not needs(self.role.algorithm).sums:
             return
         tree = tree_of(self.role.plan.network)
         for name, frame in frames.items():

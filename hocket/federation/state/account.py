@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from hocket.algorithm import Algorithm
+from hocket.algorithms.function_sharing import functions_of
 from hocket.errors import HocketError
 from hocket.federation.audit.plan_certificate import certificate_for
 from hocket.federation.plan.plan import FederationPlan
@@ -29,6 +30,7 @@ from hocket.federation.state.served_plan import ServedPlan
 from hocket.privacy import gdp
 from hocket.privacy.dp import sampling
 from hocket.privacy.dp.sampling import Sampled
+from hocket.privacy.profile import profile
 from hocket.privacy.wording import counted
 from hocket.steps import as_step
 from hocket.studies.disclosure.promise import Among, mu_against
@@ -160,7 +162,7 @@ def _kept_on_other_terms(one: EarlierRun, others: Sequence[EarlierRun], plan: Fe
     """Whether another run on these data, this plan's among them, may show the noise that this one kept."""
     assert one.plan is not None
     algorithm = one.plan.run.algorithm
-    if not (isinstance(algorithm, Algorithm) and algorithm.keeps_noise):
+    if not (isinstance(algorithm, Algorithm) and profile(algorithm).persistent):
         return False
     if plan.study is None and not one.dataset:
         return True  # the same sums as this plan's were left out before
@@ -186,7 +188,7 @@ def _certified(one: EarlierRun, before: ServedPlan, plan: FederationPlan) -> Rel
         section.protect == "transfer"
         or (
             section.protect == "record"
-            and (algorithm.functions is None) == (plan.algorithm.functions is None)
+            and (functions_of(algorithm) is None) == (functions_of(plan.algorithm) is None)
         )
     ):
         size = max(size, section.sensitivity)

@@ -74,7 +74,7 @@ def _elsewhere(home: Home, plan: FederationPlan, data: str, rows: Digests) -> It
             elif promises and (
                 # A study's table and a task's arrays cannot be compared, nor data of which there are no digests.
                 plan.study is not None
-                or one.algorithm == Totals.key
+                or one.algorithm == Totals.name
                 or not (one.data and len(rows) and len(accounts.rows(name)))
             ):
                 yield replace(_remembered(home, one), dataset=name, assumed=True)

@@ -15,10 +15,7 @@ from hocket.federation.runtime.payload import WireMessages, arrays_for, decoded
 from hocket.federation.runtime.role import MemberRole
 from hocket.federation.runtime.secure_sum import BEGINNING, MaskedSum, tree_of
 from hocket.links.wire import Frame, Kind, pack
-from hocket.networks.network import Network
 from hocket.noise.draws import Balanced, Draw, Gaussian
-from hocket.noise.stored_sum import StoredSum
-from hocket.problems.problem import Problem
 
 
 @dataclass
@@ -53,7 +50,7 @@ def replay(players: Sequence[Player], plan: bytes) -> Iterator[Message]:
     rounds = players[0].role.plan.rounds
     for one in players:
         agent = one.role.agent(1, kept_shares(one.role, one.streams), one.local)
-        one.state = one.role.algorithm.setup(agent, one.start)
+        one.state = one.role.algorithm.init(agent, one.start)
     for k in range(1, rounds + 2):
         yield from _round(players, k, plan)
         for one in players:
@@ -146,22 +143,15 @@ class Replayed(Algorithm):
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         return self.algorithm.round(agent, state, k)
 
-    def setup(self, agent: Agent, x: Any) -> Any:
-        return self.algorithm.setup(agent, x)
+    def init(self, agent: Agent, x: Any) -> Any:
+        return self.algorithm.init(agent, x)
 
-    def check(self, setting: Setting) -> None:
-        self.algorithm.check(setting)
+    def validate(self, setting: Setting) -> None:
+        self.algorithm.validate(setting)
 
-    def draws(self, setting: Setting) -> Mapping[str, Draw]:
-        drawn: Mapping[str, Any] = self.algorithm.draws(setting)
+    def noise(self, setting: Setting) -> Mapping[str, Draw]:
+        drawn: Mapping[str, Any] = self.algorithm.noise(setting)
         return {name: replace(draw, given=self.tables[name]) for name, draw in drawn.items()}
-
-    @property
-    def stored(self) -> StoredSum | None:
-        return self.algorithm.stored
-
-    def disguised(self, problem: Problem, network: Network, draws: Mapping[str, Draw]) -> Problem:
-        return self.algorithm.disguised(problem, network, draws)
 
 
 def replayed(roles: Sequence[MemberRole], streams: Sequence[ChainStreams]) -> Replayed:

@@ -21,6 +21,7 @@ import numpy as np
 from pydantic import Field
 
 from hocket.agent import Local
+from hocket.algorithms.function_sharing import stored_of
 from hocket.config.section import Section, check
 from hocket.errors import BadConfig, BadInput
 from hocket.federation.plan.plan import FederationPlan
@@ -238,7 +239,7 @@ def _player(plan: FederationPlan, name: str, given: Disclosure, task: Task | Non
     local: Local = Disclosed(given)
     streams = given.streams(plan.names, plan.neighbours(name))
     if task is not None:
-        if plan.algorithm.stored is not None:
+        if stored_of(plan.algorithm) is not None:
             raise BadInput(
                 f"the steps of {name} followed a sum with noise of its own, which stays on its disk and cannot be made "
                 "again from its data; verify without its task"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from jaxtyping import Float
 
+from hocket.algorithms.function_sharing import functions_of, stored_of
 from hocket.errors import BadInput, HocketError
 from hocket.federation.plan.plan import FederationPlan
 from hocket.federation.plan.sections import CertificateSection
@@ -68,7 +69,7 @@ def _check_columns(task: Task, plan: FederationPlan, bounds: Sequence[float], mo
 def _check_weights(task: Task, plan: FederationPlan, section: CertificateSection) -> None:
     """Where a plan counts a record by its norm alone, none of this task's may weigh more; where one is replaced by
     another, no two of them may be farther apart. Tasks that give nothing but gradients are taken at their word."""
-    functions, dim, most = plan.algorithm.functions, plan.task.dimension, section.sensitivity
+    functions, dim, most = functions_of(plan.algorithm), plan.task.dimension, section.sensitivity
     tell: Callable[[], Float[np.ndarray, "records width"]] | None = getattr(task, "coefficients", None)
     if functions is None or tell is None or np.shape(records := tell())[1:] != (functions.family.width(dim),):
         return
@@ -101,7 +102,7 @@ def _check_weights(task: Task, plan: FederationPlan, section: CertificateSection
 def _check_clipping(task: Task, plan: FederationPlan, section: CertificateSection) -> None:
     """A task that clips knows how far a record moves its gradients, and how likely one is to take part."""
     moves: Callable[..., float] | None = getattr(task, "sensitivity", None)
-    if section.protect != "record" or (moves is None and plan.algorithm.functions is not None):
+    if section.protect != "record" or (moves is None and functions_of(plan.algorithm) is not None):
         return
     if moves is None:
         raise BadInput(
@@ -119,7 +120,7 @@ def _check_clipping(task: Task, plan: FederationPlan, section: CertificateSectio
             f"and the plan's certificate counts {section.sensitivity:.6g}; clip at less, take larger batches, or have "
             f"a plan drawn up with --sensitivity {found:.6g}"
         )
-    if plan.algorithm.functions is None:
+    if functions_of(plan.algorithm) is None:
         _check_far_out(task, plan)
 
 
@@ -145,10 +146,10 @@ def _check_far_out(task: Task, plan: FederationPlan) -> None:
 
 
 def _coefficients(task: Task, plan: FederationPlan) -> Float[np.ndarray, "records width"]:
-    functions = plan.algorithm.functions
+    functions = functions_of(plan.algorithm)
     if functions is None:
         raise BadInput("the plan declares columns, and its noise is on gradients, which they do not bound")
-    stored = plan.algorithm.stored or StoredSum(functions.family, 1.0, 0.0)
+    stored = stored_of(plan.algorithm) or StoredSum(functions.family, 1.0, 0.0)
     return coefficients_of(task, stored, plan.task.dimension)
 
 
@@ -194,7 +195,7 @@ def check_objectives(task: Task, plan: FederationPlan) -> None:
             f"the plan promises {promised.words}, and this task says {said}; if its objective is one, give the task "
             f'objectives="{promised}", or have a plan drawn up with --objectives {said}'
         )
-    if (stored := plan.algorithm.stored) is not None:
+    if (stored := stored_of(plan.algorithm)) is not None:
         _check_coefficients(task, stored, plan)
     if promised != ANY and _changes(task, plan):
         raise BadInput(

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
 from hocket.algorithm import Setting
+from hocket.algorithms.function_sharing import functions_of
 from hocket.noise.draws import Draw, Pair, Paired, When
 from hocket.privacy.attacks.attack import NO_PROJECTION, SAME_GRADIENT, Attack, What, Why
 from hocket.privacy.attacks.messages import Plan, check_target, dimension, with_plan
@@ -23,6 +24,7 @@ from hocket.privacy.leakage.levels import planned_levels
 from hocket.privacy.leakage.listener import Drive, Listener
 from hocket.privacy.leakage.posterior import block_diagonal
 from hocket.privacy.leakage.recursion import Course, ReceivedMessages, from_start, watch
+from hocket.privacy.profile import profile
 from hocket.privacy.wording import Said
 from hocket.runs.view import View
 
@@ -93,12 +95,12 @@ def _nothing(view: View, why: Why) -> dict[int, Attack]:
 
 def _out_of_reach(view: View, listener: Listener) -> Why | None:
     """Why nothing can be estimated; None where something can."""
-    functions = view.algorithm.functions
-    if view.algorithm.compresses:
+    functions = functions_of(view.algorithm)
+    if profile(view.algorithm).compresses:
         return Why.COMPRESSED
     if any(one.summed for one in listener.rule.said):
         return Why.SUMS_SHOWN
-    if functions is not None and functions.bend and not view.algorithm.plain:
+    if functions is not None and functions.bend and not profile(view.algorithm).plain:
         return Why.CURVED
     return None if len(view.words) == sum(one.numbers for one in listener.rule.said) else Why.MORE_SENT
 
@@ -131,7 +133,7 @@ class _Received:
         self.phases = np.arange(view.rounds) % view.network.period
         assert view.step is not None
         plan = Setting(view.network, self.dim, view.step, view.rounds)
-        draws = view.algorithm.draws(plan)
+        draws = view.algorithm.noise(plan)
         self.shares = {
             name: self._known(name, draw)
             for name, draw in draws.items()
@@ -166,7 +168,7 @@ class _Received:
         self, table: Float[np.ndarray, "honest width"], at: Float[np.ndarray, "honest dim"]
     ) -> Float[np.ndarray, "numbers honest dim"]:
         """Shares as the rule takes them: where coordinates are not apart, a function by its slope at one point."""
-        functions = self.view.algorithm.functions
+        functions = functions_of(self.view.algorithm)
         if functions is None or functions.family.separable:
             return table.reshape(len(table), -1, self.dim).swapaxes(0, 1)
         slope = [functions.family.gradient(*one) for one in zip(np.nan_to_num(at), table, strict=True)]

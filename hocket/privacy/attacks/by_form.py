@@ -23,6 +23,7 @@ from typing import Unpack
 import numpy as np
 from jaxtyping import Bool, Float
 
+from hocket.algorithms.function_sharing import functions_of
 from hocket.errors import BadInput
 from hocket.privacy.attacks.attack import Attack, What, Why
 from hocket.privacy.attacks.equations import Equations, equations
@@ -213,7 +214,7 @@ def model_attacks(view: View, problem: Problem, *, active: bool) -> dict[int, At
 
 def _fitted(view: View, problem: Problem, *, active: bool) -> ModelFit | Said:
     """Objectives of the public form, fitted to all that was received; or why they cannot be."""
-    functions = view.algorithm.functions
+    functions = functions_of(view.algorithm)
     if functions is not None and not functions.family.separable:
         return Said(Why.CROSS_TERMS)
     received = equations(view)

@@ -22,11 +22,13 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float
 
+from hocket.algorithms.function_sharing import functions_of
 from hocket.errors import BadInput
 from hocket.noise.draws import Paired
 from hocket.privacy.attacks.attack import NO_PROJECTION, Attack, What, Why
 from hocket.privacy.attacks.messages import Plan, check_target, dimension, planned_draws, with_plan
 from hocket.privacy.attacks.residuals import Points, Residuals, residuals, slopes
+from hocket.privacy.profile import profile
 from hocket.privacy.wording import Said
 from hocket.runs.view import View
 
@@ -103,7 +105,7 @@ def component_attack(
     anything else as the sum of the gradients in each round, every agent's where it took it.
     """
     view = with_plan(view, **plan)
-    if view.algorithm.noise_in is not None and view.algorithm.functions is None:
+    if profile(view.algorithm).noise_in is not None and functions_of(view.algorithm) is None:
         raise BadInput(
             f"this attack sums up noise functions, and this run is {type(view.algorithm).__name__}'s; "
             "use strongest_average"
@@ -140,8 +142,8 @@ def _gradients(view: View, found: list[Residuals]) -> Attack:
     rounds = reduce(np.intersect1d, [one.rounds for one in found])
     rows = {one.target: np.searchsorted(one.rounds, rounds) for one in found}
     variance = np.zeros((len(rounds), found[0].at.shape[1]))
-    if view.algorithm.functions is not None:
-        basis = view.algorithm.functions.family
+    if (functions := functions_of(view.algorithm)) is not None:
+        basis = functions.family
         slope = {one.target: slopes(basis, one.at[rows[one.target]]) for one in found}
         for i, j in sorted({link for one in found for link in one.hidden}):
             # The link's net noise is gained by j and lost by i.
@@ -201,7 +203,8 @@ def _weighed(view: View, slope: Any) -> np.ndarray:
 
 def _noise_degree(view: View) -> int:
     """The highest power hidden; 0 where the noise is not polynomial, or there is none."""
-    return 0 if view.algorithm.functions is None else view.algorithm.functions.powers
+    functions = functions_of(view.algorithm)
+    return 0 if functions is None else functions.powers
 
 
 def _fit(view: View, one: Residuals, terms: int) -> Fit | None:
@@ -222,7 +225,7 @@ def total_attack(view: View, **plan: Unpack[Plan]) -> Attack:
     step is taken between two of them and members know their own objectives.
     """
     view = with_plan(view, any_messages=True, **plan)
-    if not view.algorithm.only_sums:
+    if not profile(view.algorithm).only_sums:
         raise BadInput(
             f"this attack is on secure sums, and agents of {type(view.algorithm).__name__} send messages"
         )

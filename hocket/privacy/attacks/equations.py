@@ -18,12 +18,14 @@ from typing import Unpack
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from hocket.algorithms.function_sharing import functions_of
 from hocket.errors import BadInput
 from hocket.networks.neighbour_tables import tabulate
 from hocket.noise.draws import Draw, When
 from hocket.privacy.attacks.attack import NO_PROJECTION, Why
 from hocket.privacy.attacks.messages import Plan, check_target, dimension, planned_draws, with_plan
 from hocket.privacy.attacks.residuals import Residuals, noise_ratio, residuals, slopes
+from hocket.privacy.profile import profile
 from hocket.privacy.wording import Said
 from hocket.runs.view import View
 
@@ -63,7 +65,7 @@ class Equations:
     @property
     def inside(self) -> bool:
         """Whether noise is part of the gradient that is followed, and so is projected along with it."""
-        return self.view.algorithm.noise_in == "gradient"
+        return profile(self.view.algorithm).noise_in == "gradient"
 
     def where(self, keep: Bool[np.ndarray, " rounds"]) -> Equations:
         """Those of some rounds only."""
@@ -82,7 +84,7 @@ def equations(
     Rounds to `skip` are left out, and those in which one of the agents was not heard.
     """
     view = with_plan(view, **plan)
-    functions = view.algorithm.functions
+    functions = functions_of(view.algorithm)
     if functions is not None and not functions.family.separable:
         raise BadInput(
             "objectives are fitted coordinate by coordinate, and this run's noise functions have cross terms, which no "
@@ -159,7 +161,7 @@ def _by_phase(view: View, draw: Draw, agents: tuple[int, ...], rounds: np.ndarra
 def _fresh_noise(view: View, agents: tuple[int, ...], rounds: np.ndarray, alpha: np.ndarray) -> np.ndarray:
     parts = [np.zeros((len(rounds), len(agents), 0))]
     scale = noise_ratio(view, alpha, rounds)
-    if len(rounds) and not view.algorithm.tells:  # balanced words give the state itself away
+    if len(rounds) and not profile(view.algorithm).per_neighbour:  # balanced words give the state itself away
         for draw in planned_draws(view).values():
             if not draw.once:
                 parts.append(-scale[:, None, None] * _by_phase(view, draw, agents, rounds))
@@ -187,7 +189,7 @@ def _kept_noise(
 
 def _load(view: View, at: np.ndarray) -> Float[np.ndarray, "rounds agents terms dim"]:
     """What one agent's share of kept noise does to its residuals, by term."""
-    if view.algorithm.functions is not None:
-        basis = view.algorithm.functions.family
+    if (functions := functions_of(view.algorithm)) is not None:
+        basis = functions.family
         return np.stack([slopes(basis, at[:, a]) for a in range(at.shape[1])], axis=1)
     return -np.ones((*at.shape[:2], 1, at.shape[2]))

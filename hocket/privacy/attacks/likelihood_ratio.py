@@ -17,11 +17,13 @@ from jaxtyping import Float
 
 from hocket.algorithm import Algorithm, Setting
 from hocket.algorithms.clipped_messages import cut
+from hocket.algorithms.function_sharing import functions_of
 from hocket.engines.transcripts import Transcripts, transcripts
 from hocket.errors import BadInput
 from hocket.networks.network import Network
 from hocket.noise.draws import Draw, Paired
 from hocket.noise.functions import Family
+from hocket.privacy.profile import profile
 from hocket.problems.problem import Problem
 from hocket.runs.view import check_coalition
 from hocket.steps import Step, as_step
@@ -60,13 +62,15 @@ class Comparison(NamedTuple):
     @property
     def draws(self) -> dict[str, Draw]:
         setting = Setting(self.network, self.worlds[0].dim, self.step, self.rounds)
-        return dict(self.algorithm.draws(setting))
+        return dict(self.algorithm.noise(setting))
 
     @property
     def ratio(self) -> Float[np.ndarray, " rounds"]:
         """What fresh noise is scaled by beside the gradient that it hides."""
         alpha = self.step.table(1, self.rounds + 1)
-        return np.ones(self.rounds) if self.algorithm.scaled_with_gradient else alpha[1:] / alpha[:-1]
+        return (
+            np.ones(self.rounds) if profile(self.algorithm).scaled_with_gradient else alpha[1:] / alpha[:-1]
+        )
 
     def covariance(self, kind: str) -> Float[np.ndarray, "honest honest"]:
         """Of one coordinate of what hidden draws of a kind deal the honest agents."""
@@ -118,7 +122,7 @@ def likelihood_ratios(
         worlds, network, algorithm, check_coalition(coalition, network.n), as_step(step), rounds
     )
     _check_normal(test)
-    ratio = _of_objectives if algorithm.functions is not None else _of_gradients
+    ratio = _of_objectives if functions_of(algorithm) is not None else _of_gradients
     found = []
     for number, problem in enumerate(worlds):
         seeds = range(number * runs, (number + 1) * runs)
@@ -185,7 +189,7 @@ def _of_gradients(test: Comparison, said: Transcripts) -> Scores:
 
 def _of_objectives(test: Comparison, said: Transcripts) -> Scores:
     """Noise in objectives: their coefficients, solved for, under noise that was dealt once."""
-    functions = test.algorithm.functions
+    functions = functions_of(test.algorithm)
     assert functions is not None
     v = _mixed(test, said)
     first, second = (_gradients(test, world, v) for world in test.worlds)

@@ -10,10 +10,11 @@ import numpy as np
 from jaxtyping import Float
 
 from hocket.algorithm import Algorithm, Setting
-from hocket.algorithms import ALL
 from hocket.errors import BadInput, NotRecorded
 from hocket.noise.draws import Draw
 from hocket.privacy.attacks.attack import Why
+from hocket.privacy.profile import profile
+from hocket.privacy.stand_ins import TYPICAL
 from hocket.privacy.wording import Said
 from hocket.runs.view import View, check_honest
 from hocket.steps import Step, as_step
@@ -40,14 +41,13 @@ def with_plan(view: View, *, any_messages: bool = False, **plan: Unpack[Plan]) -
         raise NotRecorded(
             f"this view does not know the {name}, since its run was loaded from disk; pass {name}="
         )
-    if not (algorithm.plain or any_messages):
-        typical = [kind.typical() for kind in ALL]
-        known = ", ".join(type(one).__name__ for one in typical if one is not None and one.plain)
+    if not (profile(algorithm).plain or any_messages):
+        known = ", ".join(type(one).__name__ for one in TYPICAL.values() if profile(one).plain)
         raise BadInput(
             f"messages of {type(algorithm).__name__} do not stand for a state, and this attack reads those of {known} "
             "alone; take averaging_attack, which is linear and reads the rounds of any affine algorithm"
         )
-    return dataclasses.replace(view, step=planned, algorithm=algorithm.effective())
+    return dataclasses.replace(view, step=planned, algorithm=algorithm)
 
 
 def check_target(view: View, target: int) -> int:
@@ -60,9 +60,9 @@ def planned_draws(view: View) -> Mapping[str, Draw]:
     algorithm = view.algorithm
     if uses_own_noise(view):
         # A user's noise is the run's secret; all that an attacker can assume is that it looks like random draws.
-        algorithm = dataclasses.replace(algorithm, noise=None)
+        algorithm = dataclasses.replace(algorithm, given=None)
     assert view.step is not None
-    return algorithm.draws(Setting(view.network, dimension(view), view.step, view.rounds))
+    return algorithm.noise(Setting(view.network, dimension(view), view.step, view.rounds))
 
 
 def uses_own_noise(view: View) -> bool:
@@ -83,7 +83,7 @@ Messages = Float[np.ndarray, "rounds dim"]
 
 def own_message(view: View, agent: int) -> Messages:
     """What an agent sends to itself: the message to all or, where it sends each neighbour its own, its bare state."""
-    if view.algorithm.tells:
+    if profile(view.algorithm).per_neighbour:
         return _state_behind(view, agent)
     received = np.full((view.rounds, dimension(view)), np.nan)
     for i in view.network.neighbours(agent):
@@ -104,7 +104,7 @@ def mixed(view: View, agent: int) -> Messages:
 def not_received(view: View, agent: int) -> Said | None:
     """Whose messages were missing for v_j; None if none was."""
     neighbours = view.network.neighbours(agent)
-    if view.algorithm.tells:
+    if profile(view.algorithm).per_neighbour:
         missing = [i for i in neighbours if (agent, i) not in view.words[0]]
         if missing:
             return Said(Why.NOT_ALL_OUT, who=(agent,), missing=missing)
@@ -132,7 +132,7 @@ def _state_behind(view: View, agent: int) -> Messages:
 
 
 def _message_to(view: View, sender: int, receiver: int) -> Messages:
-    if not view.algorithm.tells:
+    if not profile(view.algorithm).per_neighbour:
         return own_message(view, sender)
     words = view.words[0].get((sender, receiver))
     silence = np.full((view.rounds, dimension(view)), np.nan)

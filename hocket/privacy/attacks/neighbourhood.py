@@ -30,6 +30,8 @@ from hocket.privacy.attacks.messages import (
     with_plan,
 )
 from hocket.privacy.attacks.residuals import Fresh, Moments, Residuals, cleaned, residuals
+from hocket.privacy.profile import profile
+from hocket.privacy.stand_ins import without_noise
 from hocket.privacy.wording import Said, counted
 from hocket.runs.view import View
 
@@ -78,8 +80,8 @@ def last_gradient_attack(view: View, target: int, published_x: Any, **plan: Unpa
         return Attack("last gradient", (target,), what, False, why)
     assert view.step is not None
     # Noise in messages is not in a state; noise in objectives and gradients is.
-    inside = view.algorithm.noise_in == "gradient"
-    quiet = view if inside else dataclasses.replace(view, algorithm=view.algorithm.silent())
+    inside = profile(view.algorithm).noise_in == "gradient"
+    quiet = view if inside else dataclasses.replace(view, algorithm=without_noise(view.algorithm))
     moved = (v - x) / view.step(view.rounds)
     found = cleaned(quiet, target, Moments(np.array([view.rounds]), np.ones(1), v), moved)
     why = (
@@ -92,7 +94,7 @@ def last_gradient_attack(view: View, target: int, published_x: Any, **plan: Unpa
 
 def _balanced(view: View, plan: Plan) -> View:
     view = with_plan(view, **plan)
-    if not view.algorithm.tells:
+    if not profile(view.algorithm).per_neighbour:
         raise BadInput(
             f"this attack undoes the balance of RSS-LB, and this run is {type(view.algorithm).__name__}'s; "
             "use difference_attack"

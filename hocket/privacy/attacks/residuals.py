@@ -16,6 +16,7 @@ from typing import Any, Unpack
 import numpy as np
 from jaxtyping import Float, Int
 
+from hocket.algorithms.function_sharing import functions_of
 from hocket.noise.draws import Gaussian, Own, Paired
 from hocket.noise.functions import Family
 from hocket.privacy.attacks.attack import NO_PROJECTION, Assumed, Why
@@ -30,6 +31,7 @@ from hocket.privacy.attacks.messages import (
     uses_own_noise,
     with_plan,
 )
+from hocket.privacy.profile import profile
 from hocket.privacy.wording import Said
 from hocket.runs.view import View
 
@@ -84,7 +86,7 @@ def known_noise(view: View, target: int, moments: Moments) -> Points:
                 drawn = net if draw.once else net[moments.rounds]  # the row after round k's own
                 load = _load(view, draw, target, i, moments)
                 # Unless noise has cross terms, every coordinate has numbers of its own.
-                functions = view.algorithm.functions
+                functions = functions_of(view.algorithm)
                 apart = functions is None or functions.family.separable
                 shape = load.shape[1:] if apart else (load.shape[1], 1)
                 total = total + (load * drawn.reshape(len(drawn), *shape)).sum(axis=1)
@@ -100,7 +102,9 @@ def kept_noise(view: View, target: int, moments: Moments) -> Float[np.ndarray, "
                 net_sd = np.sqrt(2) * draw.sd[0, place_of_link(view, target, i)]
                 parts.append(net_sd * _weighed(draw, _load(view, draw, target, i, moments)))
         elif isinstance(draw, Gaussian) and draw.once:
-            parts.append(draw.sd * _weighed(draw, slopes(view.algorithm.functions.family, moments.at)))
+            functions = functions_of(view.algorithm)
+            assert functions is not None
+            parts.append(draw.sd * _weighed(draw, slopes(functions.family, moments.at)))
     return np.concatenate(parts, axis=1)
 
 
@@ -147,8 +151,8 @@ def slopes(basis: Family, at: Points) -> Float[np.ndarray, "rounds terms dim"]:
 def _load(view: View, draw: Paired, target: int, neighbour: int, moments: Moments) -> Any:
     """What the net noise of a link is multiplied by in each residual: (rounds, terms of one coordinate, dim), or of all
     coordinates together where they are not apart."""
-    if view.algorithm.functions is not None:
-        return slopes(view.algorithm.functions.family, moments.at)
+    if (functions := functions_of(view.algorithm)) is not None:
+        return slopes(functions.family, moments.at)
     factor = np.ones(len(moments.rounds)) if draw.once else moments.ratio
     if draw.active is not None:
         factor = (
@@ -213,7 +217,11 @@ def residuals(view: View, target: int, **plan: Unpack[Plan]) -> Residuals:
 
 def noise_ratio(view: View, alpha: np.ndarray, rounds: np.ndarray) -> Float[np.ndarray, " rounds"]:
     """α_{k+1} / α_k, or one where noise is scaled as the gradient is that it hides."""
-    return np.ones(len(rounds)) if view.algorithm.scaled_with_gradient else alpha[rounds] / alpha[rounds - 1]
+    return (
+        np.ones(len(rounds))
+        if profile(view.algorithm).scaled_with_gradient
+        else alpha[rounds] / alpha[rounds - 1]
+    )
 
 
 def cleaned(view: View, target: int, moments: Moments, moved: Points) -> Residuals:
@@ -233,7 +241,7 @@ def cleaned(view: View, target: int, moments: Moments, moved: Points) -> Residua
 
 def _assumed(view: View) -> tuple[Said, ...]:
     """What nothing in a view would show to be otherwise."""
-    of_algorithm = [Said(Assumed.OF_ALGORITHM, of=one) for one in view.algorithm.taken_for_granted]
+    of_algorithm = [Said(Assumed.OF_ALGORITHM, of=one) for one in profile(view.algorithm).assumes]
     return (NO_PROJECTION, *of_algorithm, *([Said(Assumed.LIKE_RANDOM)] if uses_own_noise(view) else []))
 
 

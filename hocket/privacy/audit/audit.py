@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hocket.algorithm import Algorithm
-from hocket.algorithms import BY_KEY
+from hocket.claims import NOISE_ON
 from hocket.errors import BadInput, NoTheorem, NotRecorded
 from hocket.networks.network import Network, network_asked
 from hocket.noise.mechanism import Mechanism
@@ -341,7 +341,7 @@ def _certificate(
     if algorithm is None or objectives.local_steps > 1:
         return None
     by_key, sensitivity = isinstance(algorithm, str), None
-    on = BY_KEY[algorithm].noise_on if isinstance(algorithm, str) else None
+    on = NOISE_ON.get(algorithm) if isinstance(algorithm, str) else None
     try:
         if isinstance(algorithm, Algorithm):
             problem = objectives.problem

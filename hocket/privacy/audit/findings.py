@@ -22,6 +22,7 @@ from hocket.privacy.leakage.levels import stands_for
 from hocket.privacy.leakage.model_class import KnownModel
 from hocket.privacy.leakage.worst import BOUND_WORK, Watch, least_std, worst_joint_leakage
 from hocket.privacy.plain_values import plain_values
+from hocket.privacy.profile import profile
 from hocket.privacy.questions import Objectives
 from hocket.privacy.wording import SUPPOSED, known
 from hocket.problems.objective_class import ANY
@@ -51,7 +52,7 @@ class Option:
     @property
     def kind(self) -> Algorithm:
         """What it then is: an algorithm whose noise is switched off becomes another."""
-        return self.stands_for.effective()
+        return self.stands_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +208,7 @@ def find(
     """One line of a verdict: about the coalition named, or about the worst of its size that can be found.
     `claim` says whether a theorem has a word on it; `searched` how far an earlier search went for this coalition.
     """
-    soon = threat == "states+noise" and option.stands_for.soon_open
+    soon = threat == "states+noise" and profile(option.stands_for).soon_open
     run = scope.run_of(option, active=seen.active, rounds=min(scope.rounds, SOON) if soon else None)
     models = [[model.first_rounds(run.rounds)] for model in seen.models]
     if coalition is None:
@@ -246,7 +247,7 @@ def rehearsed(scope: Scope, option: Option, objectives: Objectives) -> DryRun:
     algorithm, declared = option.kind, objectives.declared
     how: dict[str, Any] = {"step": scope.step, "rounds": scope.rounds, "gradient_size": scope.size}
     seen = NOTHING_REHEARSED
-    if declared is not None and declared != ANY and not algorithm.hides_nothing:
+    if declared is not None and declared != ANY and not profile(algorithm).hides_nothing:
         seen = dry_run(scope.network, algorithm, declared, **how)
     return dataclasses.replace(seen, active=may_reach(objectives.feasible, scope.dim, algorithm, **how))
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hocket.algorithms.function_sharing import functions_of
 from hocket.privacy.attacks import (
     Attack,
     Tried,
@@ -24,6 +25,7 @@ from hocket.privacy.attacks.attack import Assumed, Why
 from hocket.privacy.attacks.by_form import MODEL, PROJECTION, SUM
 from hocket.privacy.attacks.messages import mixed
 from hocket.privacy.graph.connectivity import honest_components
+from hocket.privacy.profile import profile
 from hocket.privacy.wording import Said
 from hocket.runs.run import Run
 from hocket.runs.view import View
@@ -112,10 +114,10 @@ class Measured(NamedTuple):
 
 def measure(run: Run, coalition: tuple[int, ...]) -> Measured:
     """All attacks of a coalition on a run that kept its messages, and the strongest on every honest agent."""
-    if run.algorithm is not None and run.algorithm.only_sums:
+    if run.algorithm is not None and profile(run.algorithm).only_sums:
         return _of_sums(run, coalition)
     view, everything = run.view(coalition), run.view(threat="states")
-    plain = run.algorithm is None or run.algorithm.plain
+    plain = run.algorithm is None or profile(run.algorithm).plain
 
     def beside(attack: Attack) -> Measurement:
         return Measurement(attack, *_beside_the_truth(run, attack, everything))
@@ -136,7 +138,7 @@ def measure(run: Run, coalition: tuple[int, ...]) -> Measured:
         after = After.CHANGE if one.name == SUM else After.GRADIENT
         tried.append(Attempt(one.name, tuple(map(beside, one.found.values())), one.why, after))
     found = [beside(attack) for attack in best.values()]
-    if run.algorithm is not None and run.algorithm.functions is not None:
+    if run.algorithm is not None and functions_of(run.algorithm) is not None:
         parts = honest_components(run.network, coalition) if plain else ()
         sums = tuple(Measurement(component_attack(view, part), None, None) for part in parts)
         found += sums
@@ -181,7 +183,7 @@ def _averaged(farther: Mapping[int, Attack], beside: Callable[[Attack], Measurem
 
 def _nearby(run: Run, view: View, target: int) -> list[Attack]:
     """Attacks that need the whole neighbourhood, those first that assume least; without it they estimate nothing."""
-    if run.algorithm is not None and run.algorithm.tells:
+    if run.algorithm is not None and profile(run.algorithm).per_neighbour:
         return [lb_collusion_attack(view, target)]
     return [difference_attack(view, target), strongest_average(view, target)]
 
@@ -202,7 +204,7 @@ def _with_the_form(run: Run, view: View) -> tuple[Tried, ...]:
         why = Why.NO_PROBLEM
     elif problem.penalty is not None:
         why = Why.PENALTY
-    elif run.algorithm is None or not run.algorithm.plain:
+    elif run.algorithm is None or not profile(run.algorithm).plain:
         why = Why.MORE_THAN_STEP
     if why is not None or problem is None or run.path is None:
         return tuple(Tried(name, why=Said(why or Why.NO_PROBLEM)) for name in BY_FORM)
@@ -217,7 +219,7 @@ def _beside_the_truth(run: Run, attack: Attack, everything: View) -> tuple[float
     (target,) = attack.target
     at = attack.at
     if at is None:  # where it took its last gradient; its last state, where messages do not tell
-        plain = run.algorithm is None or run.algorithm.plain
+        plain = run.algorithm is None or profile(run.algorithm).plain
         at = mixed(everything, target)[-1:] if plain else run.x[target][None]
     truth = np.asarray(run.problem.gradient(target, np.asarray(at[-1], dtype=np.float64)))
     if attack.name == SUM:  # what is left where slopes stay open

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hocket.algorithms import PERSISTENT
+from hocket.algorithms import RssNb, in_a_sentence
+from hocket.algorithms.function_sharing import functions_of
 from hocket.privacy.attacks.attack import Attack
 from hocket.privacy.audit.findings import GradientSize, projected_share
 from hocket.privacy.audit.measurements import After, Attempt, Measurement, rms
 from hocket.privacy.audit.theorem import Theorem
 from hocket.privacy.dp.certificate import Certificate
+from hocket.privacy.profile import profile
 from hocket.privacy.wording import (
     counted,
     grouped,
@@ -88,7 +90,7 @@ def answer(audit: Audit) -> str:
     assumed = "gradients that stay the same"
     if one.form is not None:
         assumed = f"an adversary that knows that objectives are {one.form.words}"
-    anyway = one.option.kind.open_anyway
+    anyway = profile(one.option.kind).open_anyway
     return (
         f"No theorem covers {one.label} here: to {whom}{any_of} {what} of {listed([one.weakest], labels)} would be "
         f"{judged(one.least, one.gradient_size)}, after {counted(one.leakage.rounds, 'round')}, by an estimate for "
@@ -142,7 +144,7 @@ def proved(audit: Audit) -> list[str]:
 def _covered(one: Finding) -> str:
     """What a theorem covers, by its name in a sentence."""
     kind = one.option.stands_for
-    return kind.in_words or kind.title
+    return in_a_sentence(kind)
 
 
 def _against(audit: Audit) -> str:
@@ -161,7 +163,7 @@ def estimated(audit: Audit) -> list[str]:
         who = f"{sentence(searched(one))[:-1]} is {who}" if one.searched else f"Coalition {who}"
         by = "" if one.form is None else ", by that form"
         least = f"; most exposed is {best}{by}: {judged(one.least, one.gradient_size)}"
-        why = f": {one.claim.reason}" if one.option.stands_for.functions is not None else ""
+        why = f": {one.claim.reason}" if functions_of(one.option.stands_for) is not None else ""
         topology = bound = ""
         if one.claim.would_cover:
             fit = audit.guarantees if audit.coalition is None or audit.exposure is None else audit.exposure
@@ -179,7 +181,7 @@ def estimated(audit: Audit) -> list[str]:
 
 def line(one: Finding) -> str:
     """A finding in a line."""
-    bare, parts = one.option.kind.hides_nothing, []
+    bare, parts = profile(one.option.kind).hides_nothing, []
     if one.exact:
         parts.append(f"{_listed(one, one.exact)} known exactly{': nothing hides it' if bare else ''}")
     if one.averaged:
@@ -200,14 +202,14 @@ def _beside(one: Finding) -> list[str]:
     """What a public form and an active set give away beside gradients that stay the same."""
     forms = [form.in_words(one.labels) for form in one.leakage.models if form.exact or form is one.form]
     forms, algorithm = [*dict.fromkeys(forms)], one.option.stands_for
-    if getattr(algorithm, "noise", None) is not None:
+    if getattr(algorithm, "given", None) is not None:
         forms.append(
             "noise given by hand counts as random draws within its bound, and who can guess it knows more"
         )
     # What is part of the gradient is cut short along with it, and shows no more of itself.
-    if one.dry_run.active and algorithm.keeps_noise and algorithm.noise_in == "words":
+    if one.dry_run.active and profile(algorithm).persistent and profile(algorithm).noise_in == "messages":
         forms.append("persistent noise counts as known, since states may reach the sides of the feasible set")
-    if algorithm.functions is not None and len(one.exact) < len(one.leakage.honest):
+    if functions_of(algorithm) is not None and len(one.exact) < len(one.leakage.honest):
         forms.append(
             "noise functions are counted as an offset of the gradient and nothing more, which is cautious: what else "
             "they hide is left out"
@@ -253,14 +255,14 @@ def cell(one: Finding) -> str:
             return f" ±{least:.2g} ({known(least, one.gradient_size)})"
         return "" if who == one.exact or one.claim else " (exactly, by their form)"
 
-    over_time = "open" if one.option.kind.hides_nothing else "averaging"
+    over_time = "open" if profile(one.option.kind).hides_nothing else "averaging"
     groups = [("exact", one.exact), (over_time, one.averaged), ("in sums", one.hidden)]
     return ", ".join(f"{len(who)} {what}{of(who)}" for what, who in groups if who)
 
 
 def several_steps(audit: Audit) -> list[str]:
     """What several steps between exchanges mean for all that is said."""
-    if audit.local_steps == 1 or all(one.option.stands_for.only_sums for one in audit.findings):
+    if audit.local_steps == 1 or all(profile(one.option.stands_for).only_sums for one in audit.findings):
         return []
     return [
         f"{audit.local_steps} local steps between exchanges: no theorem covers them. Every estimate is of what one "
@@ -271,15 +273,15 @@ def several_steps(audit: Audit) -> list[str]:
 
 def repairs(audit: Audit) -> list[str]:
     """What to add or to change, cheapest first."""
-    bare = {one.label for one in audit.findings if one.option.kind.hides_nothing}
+    bare = {one.label for one in audit.findings if profile(one.option.kind).hides_nothing}
     if bare == {one.label for one in audit.findings}:
         return [
             f"{' and '.join(sorted(bare))} hides nothing: for objectives that are declared polynomials choose function "
-            f"sharing, which has a theorem; {PERSISTENT.label} has none, and without independent noise it hides slopes "
+            f"sharing, which has a theorem; {RssNb.title} has none, and without independent noise it hides slopes "
             "only."
         ]
     kinds = [one.option.kind for one in audit.findings if one.basis == "estimate"]
-    caveats = [*dict.fromkeys(kind.caveat for kind in kinds if kind.caveat)]
+    caveats = [*dict.fromkeys(profile(kind).caveat for kind in kinds if profile(kind).caveat)]
     return [*_links(audit), *caveats, *_persistent(audit)]
 
 
@@ -303,14 +305,14 @@ def _persistent(audit: Audit) -> list[str]:
     alone = [
         (one, kind)
         for one in audit.findings
-        if one.threat == "coalition" and type(kind := one.option.kind) is PERSISTENT and not kind.own
+        if one.threat == "coalition" and type(kind := one.option.kind) is RssNb
     ]
-    fresh = next((one for one, kind in alone if not kind.keeps_noise), None)
-    kept = next((one for one, kind in alone if kind.keeps_noise), None)
+    fresh = next((one for one, kind in alone if not profile(kind).persistent), None)
+    kept = next((one for one, kind in alone if profile(kind).persistent), None)
     if fresh is None or not fresh.averaged:
         return []
     advice = (
-        f"Persistent noise, {PERSISTENT.__name__}(delta, persistent=0.5), keeps slopes under {PERSISTENT.label} from "
+        f"Persistent noise, {RssNb.__name__}(delta, persistent=0.5), keeps slopes under {RssNb.title} from "
         "averaging out, and nothing else"
     )
     if kept is None or not kept.least or not fresh.least:
@@ -414,7 +416,7 @@ def statement(audit: Audit) -> tuple[str, ...]:
         "How to read ±: the standard deviation of what is not known, per coordinate, "
         f"{gradient_size(audit.gradient_size)}. Relative error 0.1: off by a tenth of that size."
     )
-    if all(one.option.stands_for.only_sums for one in audit.findings):
+    if all(profile(one.option.stands_for).only_sums for one in audit.findings):
         return (
             f"Against whom: {who}, pooling what is seen and knowing the plan; over {about}.",
             *SUMS,

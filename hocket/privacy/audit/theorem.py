@@ -20,9 +20,11 @@ from enum import Enum
 from typing import Any
 
 from hocket.algorithm import Algorithm
-from hocket.algorithms import BY_KEY
+from hocket.algorithms.function_sharing import functions_of
+from hocket.claims import foreign
 from hocket.errors import BadInput
-from hocket.privacy.dp.vouched import rewritten
+from hocket.privacy.profile import profile, uncovered
+from hocket.privacy.stand_ins import TYPICAL
 from hocket.privacy.wording import Said, rendered
 from hocket.problems import Objective
 from hocket.problems.objective_class import ANY, QUADRATIC, ObjectiveClass
@@ -131,19 +133,20 @@ def privacy_claim(
         return PrivacyClaim(None, Said(reason, **about))
 
     if isinstance(algorithm, str):
-        known = BY_KEY[algorithm].typical() if algorithm in BY_KEY else None
-    elif foreign := rewritten(algorithm):
-        return none(Reason.FOREIGN, name=type(algorithm).__name__, why=foreign)
+        known = TYPICAL.get(algorithm)
+    elif why := foreign(algorithm):
+        return none(Reason.FOREIGN, name=type(algorithm).__name__, why=why)
     else:
-        known = algorithm.effective()
-    if known is not None and known.only_sums:
+        known = algorithm
+    if known is not None and profile(known).only_sums:
         return PrivacyClaim(Theorem.SUMS, Said(Reason.SUMS))
-    if known is None or known.uncovered or known.functions is None:
-        name = algorithm if isinstance(algorithm, str) else algorithm.uncovered or algorithm.title
+    functions = functions_of(known)
+    if known is None or functions is None or profile(known).uncovered:
+        name = algorithm if isinstance(algorithm, str) else uncovered(algorithm)
         return none(Reason.NONE_FOR, name=name)
-    if getattr(known, "noise", None) is not None:
+    if getattr(known, "given", None) is not None:
         return none(Reason.GIVEN)
-    covers = None if isinstance(algorithm, str) else known.functions.family.covers
+    covers = None if isinstance(algorithm, str) else functions.family.covers
     span = ANY_SPAN if covers is None else covers.words
     if local_steps > 1:
         return none(Reason.LOCAL_STEPS, steps=local_steps)

@@ -10,6 +10,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from hocket.algorithm import Algorithm
+from hocket.algorithms import CertifiedRssNb
+from hocket.claims import mechanism
 from hocket.errors import BadInput
 from hocket.networks.network import Network, network_asked
 from hocket.noise.mechanism import Mechanism
@@ -124,7 +126,7 @@ def _dimension(algorithm: str | Algorithm, question: Question) -> int | None:
     known, asked = question.objectives, question.neighbouring
     dim = known.dim if known.problem is None else known.problem.dim
     given = next(iter(asked.shift.values())) if asked.shift else asked.move[2] if asked.move else None
-    if not isinstance(algorithm, Algorithm) or algorithm.noise_on != "gradients" or given is None:
+    if type(algorithm) is not CertifiedRssNb or given is None:
         return dim
     width = int(np.size(given))
     if dim is not None and dim != width:
@@ -148,7 +150,7 @@ def _source(network: Network, algorithm: str | Algorithm, question: Question) ->
         dim=dim,
     )
     if dim is None and isinstance(source.algorithm, Algorithm) and source.setting is not None:
-        one, two = (source.algorithm.mechanism(replace(source.setting, dim=some)) for some in (1, 2))
+        one, two = (mechanism(source.algorithm, replace(source.setting, dim=some)) for some in (1, 2))
         if (
             isinstance(one, Mechanism)
             and isinstance(two, Mechanism)

@@ -15,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from hocket.algorithm import Algorithm, Setting
+from hocket.algorithm import Algorithm, Setting, derives_step
+from hocket.algorithms.function_sharing import functions_of
+from hocket.claims import patched
 from hocket.errors import NoTheorem
 from hocket.noise.draws import Draw, Gaussian
 from hocket.noise.mechanism import Mechanism
@@ -31,7 +33,6 @@ from hocket.privacy.dp.conduct import (
 from hocket.privacy.dp.protected import Protected, Record, Shift, Transfer
 from hocket.privacy.dp.reasons import Assumption, Condition, Refusal, Status
 from hocket.privacy.dp.source import Source
-from hocket.privacy.dp.vouched import is_ours, misread, unvouched
 from hocket.privacy.leakage.levels import Levels
 from hocket.privacy.questions import Question
 from hocket.privacy.wording import Said
@@ -91,7 +92,7 @@ class Asked:
         if self.mechanism is not None:
             return self.mechanism.on == "objective"
         played = self.source.algorithm
-        return not isinstance(played, str) and played.functions is not None
+        return not isinstance(played, str) and functions_of(played) is not None
 
     @property
     def of_records(self) -> bool:
@@ -153,18 +154,12 @@ def _all(asked: Asked, conditions: Iterable[Check]) -> tuple[Said, ...]:
     return tuple(found)
 
 
-def stated(asked: Asked) -> Iterator[Said]:
-    """What the algorithm itself says."""
-    for why in () if asked.mechanism is None else asked.mechanism.void:
-        yield Said(Refusal.STATED, why=why)
-
-
 def public_step(asked: Asked) -> Iterator[Said]:
     """The step is nobody's secret: one that is worked out from the objectives shows in every message."""
     step, played = asked.source.step, asked.source.algorithm
     if isinstance(step, Derived):
         yield Said(Refusal.SECRET_STEP, step=str(step))
-    if step is None and not isinstance(played, str) and played.derives_step and asked.on_objective:
+    if step is None and not isinstance(played, str) and derives_step(played) and asked.on_objective:
         yield Said(Refusal.DERIVED_STEP)
 
 
@@ -190,7 +185,8 @@ def in_span(asked: Asked) -> Iterator[Said]:
             yield Said(Refusal.NOT_SLOPES, objectives="of any kind" if kind.kind == "any" else kind.words)
         return
     if isinstance(protected, Shift) and not isinstance(played, str) and dim is not None:
-        width = None if played.functions is None else played.functions.family.width(dim)
+        functions = functions_of(played)
+        width = None if functions is None else functions.family.width(dim)
         given = protected.rows.shape[1]
         if width is not None and given > width:
             yield Said(Refusal.TOO_WIDE, given=given, name=played.title, dim=dim, width=width)
@@ -271,8 +267,6 @@ def bounded_records(asked: Asked) -> Iterator[Said]:
     protected, cut = asked.protected, asked.clipped
     if not isinstance(protected, Record) or asked.on_objective or asked.problem is None:
         return
-    if asked.code is not None and not is_ours(type(asked.code)):
-        cut = None  # that it clips is its own word
     if cut is not None and protected.least >= cut * (1 - 1e-9):
         return
     inside = asked.read is not None and gradients_inside(*asked.read)
@@ -285,26 +279,22 @@ def bounded_records(asked: Asked) -> Iterator[Said]:
     elif cut is not None:
         yield Said(Refusal.BELOW_CLIP, size=protected.size, cut=cut)
     else:
-        fix = ", or RssNb.certified on a bounded set, with a sensitivity= that counts all of it"
+        fix = ", or hk.CertifiedRssNb on a bounded set, with a sensitivity= that counts all of it"
         yield Said(Refusal.UNBOUNDED, fix="" if inside else fix)
 
 
 def conduct(asked: Asked) -> Iterator[Said]:
-    """An agent does nothing between two messages that the theorems on gradients do not know, its code is that of the
-    class which states the noise, and its message after the last step has noise like all others."""
+    """An agent does nothing between two messages that the theorems on gradients do not know, and its message after the
+    last step has noise like all others."""
     if asked.read is None:
         return
     found = () if asked.on_objective else unfit(*asked.read)
     yield from found
-    if asked.mechanism is not None:
-        for why in unvouched(*asked.read, asked.mechanism):
-            yield Said(Refusal.STATED, why=why)
     if not asked.on_objective and not found and not masks_last(*asked.read):
         yield Said(Refusal.LAST_BARE)
 
 
 EITHER: tuple[Check, ...] = (
-    stated,
     public_step,
     released,
     in_span,
@@ -323,7 +313,7 @@ def _unread(asked: Asked, levels: Levels, setting: Setting) -> Iterator[Said]:
     for name, draw in levels.draws.items():
         if not _is_normal(draw):
             yield Said(Refusal.UNIFORM, name=name)
-    if asked.code is not None and (why := misread(asked.code)):
+    if asked.code is not None and (why := patched(asked.code)):
         yield Said(Refusal.MISREAD, why=why)
     yield from unfit(levels.algorithm, setting, carries=True, rounds=setting.rounds)
     if not asked.of_records:
@@ -478,7 +468,7 @@ def _clipped(asked: Asked, protected: Record) -> Assumption:
     """By what a record's part in a step is bounded, and who divides it by what."""
     cut, problem = asked.clipped, asked.problem
     if cut is not None and protected.least >= cut * (1 - 1e-9):
-        return _if(asked.code is None or is_ours(type(asked.code)), Condition.CUT)
+        return _if(True, Condition.CUT)
     if problem is not None and not asked.some_records:
         sampled = any(group.objective.reduction is not None for group in problem.groups)
         none = Status.VERIFIED if sampled else Status.ASSUMED

@@ -24,7 +24,6 @@ from hocket.privacy.dp.certificate import Certificate, against_words
 from hocket.privacy.dp.conditions import Asked, assumptions_of_code, by_code
 from hocket.privacy.dp.protected import Cost, Record, Shift, Transfer, check_range
 from hocket.privacy.dp.reasons import Refusal
-from hocket.privacy.dp.vouched import replaced
 from hocket.privacy.dp.worst import WorstCost, costlier
 from hocket.privacy.leakage.levels import Levels, levels_of, stands_for
 from hocket.privacy.leakage.listener import Listener
@@ -85,11 +84,7 @@ def _levels(network: Network, asked: Asked) -> Levels:
     if asked.kept and asked.question.horizon.runs > 1:
         raise BadInput("the general accountant takes runs with fresh noise each; leave kept= away, or runs=")
     if isinstance(source.algorithm, Algorithm):
-        known = (
-            mechanism is not None
-            and (asked.on_objective or mechanism.scaled_by == "last step")
-            and not replaced(source.algorithm)
-        )
+        known = mechanism is not None and (asked.on_objective or mechanism.scaled_by == "last step")
         if source.step is None and not known:
             raise BadInput(
                 f"what messages of {source.title} tell depends on how large steps are beside its noise; say which: "

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from hocket.algorithm import Algorithm
+from hocket.algorithms.function_sharing import functions_of
 from hocket.errors import BadInput
 from hocket.networks.network import Network
 from hocket.noise.mechanism import Mechanism
@@ -187,7 +188,7 @@ def protected_of(
 def _in_units(shift: Shift, algorithm: str | Algorithm, dim: int | None) -> Shift:
     """A shift in units of noise, where some coefficients have less of it than others: of those that are not known by
     their place, all count as if they had the least."""
-    functions = algorithm.functions if isinstance(algorithm, Algorithm) else None
+    functions = functions_of(algorithm) if isinstance(algorithm, Algorithm) else None
     relative = None if functions is None else functions.family.relative_variance(dim or 1)
     if relative is None:
         return shift

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from hocket.algorithm import Algorithm, Setting
-from hocket.algorithms import BY_KEY
+from hocket.algorithms import BY_KEY, in_a_sentence
+from hocket.claims import NOISE_ON, mechanism
 from hocket.errors import BadInput
 from hocket.networks.network import Network
 from hocket.noise.mechanism import Mechanism
+from hocket.privacy.stand_ins import TYPICAL
 from hocket.steps import Constant, Step
 
 SHORTEST = 3
@@ -59,13 +61,8 @@ def source_of(
                 f"{algorithm.title} knows its own noise; leave sigma, own and persistent_sigma away, or give its key"
             )
         setting = Setting(network, dim or 1, step or Constant(1.0), rounds or SHORTEST)
-        played = algorithm.effective()
-        played.check(setting)  # a grid too coarse, or an agent without company, is refused here too
-        mechanism = played.mechanism(setting)
-        scaled = isinstance(mechanism, Mechanism) and mechanism.on == "gradients" and mechanism.scaled_by
-        if step is None and scaled == "this step":
-            raise BadInput(f"noise of {algorithm.title} is scaled by each round's step; say which: step=")
-        return Source(played, algorithm.title, mechanism, step, rounds, setting)
+        algorithm.validate(setting)  # a grid too coarse, or an agent without company, is refused here too
+        return Source(algorithm, algorithm.title, mechanism(algorithm, setting), step, rounds, setting)
     if algorithm not in BY_KEY:
         raise BadInput(
             f"unknown algorithm {algorithm!r}; choose one of {', '.join(BY_KEY)}, or pass the algorithm itself"
@@ -90,13 +87,11 @@ def _by_key(
     step: Step | None,
     rounds: int | None,
 ) -> Source:
-    kind = BY_KEY[key]
-    title = kind.in_words or kind.label
-    if kind.noise_on is None:
-        typical = kind.typical()
+    title = in_a_sentence(BY_KEY[key])
+    if key not in NOISE_ON:
         why = f"{title} has no noise that a certificate could stand on"
-        if typical is not None:
-            found = typical.mechanism(Setting(network, 1, step or Constant(1.0), rounds or SHORTEST))
+        if key in TYPICAL:
+            found = mechanism(TYPICAL[key], Setting(network, 1, step or Constant(1.0), rounds or SHORTEST))
             why = found if isinstance(found, str) else why
         return Source(key, title, why, step, rounds, None, None if sigma is None else _one(sigma))
     if sigma is None:
@@ -105,18 +100,16 @@ def _by_key(
         )
     fresh = _by_link("sigma", sigma, network)
     kept = _by_link("persistent_sigma", persistent_sigma, network)
-    if kind.noise_on == "objective" and kept.any():
+    if NOISE_ON[key] == "objective" and kept.any():
         raise BadInput(f"persistent_sigma: all pairwise noise of {key} is kept over rounds; give sigma alone")
-    mechanism = Mechanism(
-        kind.noise_on,
+    found = Mechanism(
+        NOISE_ON[key],
         fresh[None],
         _one_number("own", own),
         kept if kept.any() else None,
-        scaled_by="last step" if step is None else "this step",
+        scaled_by="last step",
     )
-    return Source(
-        key, title, mechanism, step, rounds, None, _one(sigma), _one(persistent_sigma), mechanism.own_sd
-    )
+    return Source(key, title, found, step, rounds, None, _one(sigma), _one(persistent_sigma), found.own_sd)
 
 
 def _one_number(name: str, given: Any) -> float:

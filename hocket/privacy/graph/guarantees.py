@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hocket.algorithm import Algorithm
-from hocket.algorithms import BY_KEY
+from hocket.algorithms import FunctionSharing
 from hocket.errors import NoTheorem
 from hocket.networks.network import Network
 from hocket.privacy.graph.connectivity import (
@@ -23,6 +23,8 @@ from hocket.privacy.graph.connectivity import (
     vertex_connectivity,
 )
 from hocket.privacy.plain_values import plain_values
+from hocket.privacy.profile import profile, uncovered
+from hocket.privacy.stand_ins import TYPICAL
 from hocket.privacy.wording import counted, grouped, listed, named
 
 SCOPE = (
@@ -32,9 +34,7 @@ SCOPE = (
 WORK = 10_000_000
 """Flows times links up to which κ is found exactly, however large it is: a few seconds."""
 
-COVERED = next(
-    key for key, kind in BY_KEY.items() if (one := kind.typical()) is not None and not one.uncovered
-)
+COVERED = FunctionSharing.name
 """What Theorem 2 is about."""
 
 
@@ -175,10 +175,10 @@ def refuse_without_theorem(algorithm: str | Algorithm | None) -> None:
     """P1 and P2 are proved for function sharing and for totals; without an algorithm function sharing is meant."""
     if algorithm is None or algorithm == COVERED:
         return
-    kind = BY_KEY.get(algorithm) if isinstance(algorithm, str) else algorithm
-    if kind is not None and kind.only_sums:
+    kind = TYPICAL.get(algorithm) if isinstance(algorithm, str) else algorithm
+    if profile(kind).only_sums:
         return
-    name = algorithm if isinstance(algorithm, str) else algorithm.uncovered
+    name = algorithm if isinstance(algorithm, str) else uncovered(algorithm)
     if not name:
         return
     raise NoTheorem(

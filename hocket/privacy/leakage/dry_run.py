@@ -29,6 +29,7 @@ from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.problem import Problem
 from hocket.problems.sets import Everywhere, FeasibleSet
 from hocket.problems.standard import least_squares, logistic, polynomials
+from hocket.runs.coverage import coverage
 from hocket.runs.run import Run
 from hocket.steps import Step, as_step
 
@@ -195,9 +196,9 @@ def may_reach(
     if feasible is None or not feasible.bounded:
         return False
     start, steps = feasible.project(np.zeros(dim)), step.table(1, rounds)
-    if algorithm.noise_bound is None:  # noise without a bound may carry a state anywhere
+    if coverage(algorithm).noise_bound is None:  # noise without a bound may carry a state anywhere
         return True
-    reach = float(steps.sum() * gradient_size + steps.max() * algorithm.noise_bound)
+    reach = float(steps.sum() * gradient_size + steps.max() * coverage(algorithm).noise_bound)
     low, high = feasible.bounding_box(dim)
     nearest = min(float((start - low).min()), float((high - start).min()))
     return nearest <= reach or not all(feasible.contains(start + way * reach) for way in (1.0, -1.0))

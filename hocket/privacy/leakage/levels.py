@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from hocket.algorithm import Algorithm, Setting
-from hocket.algorithms import BY_KEY
+from hocket.algorithms import Centralised
+from hocket.algorithms.function_sharing import functions_of
 from hocket.errors import BadInput, NoTheorem
 from hocket.networks.network import Network
 from hocket.noise.draws import Draw, Paired
 from hocket.privacy.leakage.edges import as_normal, has_edges
+from hocket.privacy.stand_ins import PERSISTENT, TYPICAL, by_coordinate
 from hocket.steps import Constant, Step
 
-NAMES = tuple(key for key, kind in BY_KEY.items() if kind.typical() is not None)
+NAMES = tuple(TYPICAL)
 """Algorithms that can be asked about by name, with the deviation of one draw."""
 
 
@@ -40,7 +42,7 @@ class Levels:
 
     def exposed(self) -> Levels:
         """The same with all noise known that is drawn once and carried by words; noise functions are not carried."""
-        if self.algorithm.functions is not None:
+        if functions_of(self.algorithm) is not None:
             return self
         return replace(
             self, draws={name: draw.with_sd(0.0) if draw.once else draw for name, draw in self.draws.items()}
@@ -55,13 +57,11 @@ def stands_for(algorithm: str | Algorithm, *, persistent: bool = False) -> Algor
         raise BadInput(
             f"unknown algorithm {algorithm!r}; choose one of {', '.join(NAMES)}, or pass the algorithm itself"
         )
-    found = BY_KEY[algorithm].typical(persistent=persistent)
-    if found is None:
-        able = [key for key in NAMES if BY_KEY[key].typical(persistent=True) is not None]
+    if persistent and algorithm not in PERSISTENT:
         raise BadInput(
-            f"persistent: only {' and '.join(able)} has persistent noise; leave it away for {algorithm}"
+            f"persistent: only {' and '.join(PERSISTENT)} has persistent noise; leave it away for {algorithm}"
         )
-    return found
+    return PERSISTENT[algorithm] if persistent else TYPICAL[algorithm]
 
 
 def levels_of(
@@ -81,24 +81,24 @@ def levels_of(
         levels = planned_levels(network, algorithm, dim=dim, step=step, rounds=rounds)
         return levels.as_normal(network, rounds + 1, runs=runs, kept=kept)
     algorithm = stands_for(algorithm, persistent=persistent > 0)
-    draws = algorithm.draws(Setting(network, 1, Constant(1.0), 1))
+    draws = algorithm.noise(Setting(network, 1, Constant(1.0), 1))
     sd = {"persistent": persistent}
     return Levels(algorithm, {kind: draw.with_sd(sd.get(kind, sigma)) for kind, draw in draws.items()})
 
 
 def planned_levels(network: Network, algorithm: Algorithm, *, dim: int, step: Step, rounds: int) -> Levels:
     """What an algorithm with its own Δ or bound deals under this plan; noise given by hand looks like random draws."""
-    if getattr(algorithm, "noise", None) is not None:
-        algorithm = replace(algorithm, noise=None)  # type: ignore[call-arg]
-    algorithm = algorithm.effective()
-    if not algorithm.decentralised:
+    if getattr(algorithm, "given", None) is not None:
+        algorithm = replace(algorithm, given=None)  # type: ignore[call-arg]
+    algorithm = algorithm
+    if type(algorithm) is Centralised:
         raise NoTheorem(
             f"no leakage model covers {type(algorithm).__name__}: all data lie in one place, where nothing is hidden"
         )
     setting = Setting(network, dim, step, rounds)
-    algorithm.check(setting)
-    algorithm = algorithm.by_coordinate(setting)
-    one, all_of_them = (algorithm.draws(Setting(network, width, step, rounds)) for width in (1, dim))
+    algorithm.validate(setting)
+    algorithm = by_coordinate(algorithm, setting)
+    one, all_of_them = (algorithm.noise(Setting(network, width, step, rounds)) for width in (1, dim))
     # Coordinates are alike and apart: one of them, with the deviation that it has among all.
     draws = {name: replace(draw, width=one[name].width) for name, draw in all_of_them.items()}
     _check_counted(algorithm, draws)
@@ -119,7 +119,7 @@ def _check_counted(algorithm: Algorithm, draws: Mapping[str, Draw]) -> None:
                 f"label = {draw.label} is that of {by_label[draw.label]!r} too, so that both are the same random "
                 "numbers and may cancel; give each kind of noise a label of its own"
             )
-        elif algorithm.functions is None and getattr(draw, "relative", None) is not None:
+        elif functions_of(algorithm) is None and getattr(draw, "relative", None) is not None:
             why = "relative= changes its size coordinate by coordinate; leave it out, or multiply it in the round"
         if why:
             raise NoTheorem(f"no leakage model covers noise {name!r} of {type(algorithm).__name__}: {why}")

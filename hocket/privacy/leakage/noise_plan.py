@@ -7,11 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hocket.algorithms import PERSISTENT
+from hocket.algorithms import RssNb
 from hocket.errors import BadAlgorithm, BadInput
 from hocket.networks.network import Network
 from hocket.privacy.leakage.estimate import Leakage
 from hocket.privacy.leakage.leakage import TAKEN, leakage
+from hocket.privacy.profile import profile
 from hocket.privacy.questions import Adversary, Horizon, Objectives, Question
 from hocket.privacy.wording import counted, judged, named
 from hocket.problems.problem import Problem
@@ -29,7 +30,7 @@ class NoisePlan:
     """The least noise with which RSS-NB leaves everybody as uncertain as wanted, by its persistent share."""
 
     wanted: float
-    algorithm: PERSISTENT
+    algorithm: RssNb
     leakage: Leakage
     considered: tuple[tuple[float, float | None], ...]
     """Every share tried, with the Δ that it needs; None where no Δ does."""
@@ -60,7 +61,7 @@ class NoisePlan:
             lines.append(
                 f"price: {times} rounds for one of DGD's by the spectral bound, which is far from tight"
             )
-        return "\n".join([*lines, best.caveat])
+        return "\n".join([*lines, profile(best).caveat])
 
     def to_json(self) -> dict[str, Any]:
         """The plan in numbers."""
@@ -103,7 +104,7 @@ def plan_noise(
         raise BadInput("how much noise it takes depends on the steps; say which: step=")
 
     def foresee(delta: float, persistent: float) -> Leakage:
-        algorithm, about = PERSISTENT(delta, persistent=persistent), Objectives(dim=known.dim)
+        algorithm, about = RssNb(delta, persistent=persistent), Objectives(dim=known.dim)
         return leakage(network, algorithm, adversary=who, horizon=asked.horizon, objectives=about)
 
     exposed = foresee(who.prior, 0.5).exact
@@ -125,7 +126,7 @@ def plan_noise(
             f"±{wanted:g}; want less, or plan for fewer rounds"
         )
     delta, persistent = min(able)
-    best, found = PERSISTENT(delta, persistent=persistent), foresee(delta, persistent)
+    best, found = RssNb(delta, persistent=persistent), foresee(delta, persistent)
     how: dict[str, Any] = {"rounds": found.rounds, "step": asked.horizon.steps}
     return NoisePlan(
         wanted=wanted,
@@ -139,15 +140,15 @@ def plan_noise(
 
 
 def price_in_rounds(
-    problem: Problem, network: Network, algorithm: PERSISTENT, *, rounds: int, step: Step
+    problem: Problem, network: Network, algorithm: RssNb, *, rounds: int, step: Step
 ) -> float:
     """By how many times the rounds grow to the spectral bound that the same plan has without noise."""
     from hocket.theory import finite_time
 
-    def bound(algorithm: PERSISTENT, rounds: int) -> float:
+    def bound(algorithm: RssNb, rounds: int) -> float:
         return finite_time("spectral", problem, network, algorithm, rounds=rounds, step=step).value
 
-    goal = bound(PERSISTENT(0.0), rounds)
+    goal = bound(RssNb(0.0), rounds)
     times = _least(
         lambda times: bound(algorithm, int(rounds * times)) <= goal, guess=1.0, most=LONGEST / rounds
     )

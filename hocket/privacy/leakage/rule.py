@@ -192,7 +192,7 @@ class Rule:
         ends = np.cumsum([0, *numbers.values()]).tolist()
         self.shares = {name: slice(*ends[place : place + 2]) for place, name in enumerate(numbers)}
         try:
-            first = self.algorithm.setup(self._agent(0, np.zeros((1 + ends[-1], 1))), np.zeros(1))
+            first = self.algorithm.init(self._agent(0, np.zeros((1 + ends[-1], 1))), np.zeros(1))
             leaves, self._tree = jax.tree.flatten(first)
             self._state_leads = [np.shape(leaf)[:-1] for leaf in leaves]
             self.states = sum(len(numbers_of(leaf, 1)) for leaf in leaves)
@@ -250,7 +250,7 @@ class Rule:
 
     def _begin(self, points: np.ndarray, index: int) -> tuple[np.ndarray, bool]:
         agent = self._agent(index, points[1:])
-        return numbers_of_all(self.algorithm.setup(agent, points[0]), points.shape[1]), agent.asked
+        return numbers_of_all(self.algorithm.init(agent, points[0]), points.shape[1]), agent.asked
 
     def _every_round(self, last: int, *, together: bool = True) -> np.ndarray:
         """Rounds 1 … K one by one, or many at once, each in worlds of its own: then k is an array, as all else is."""

@@ -19,7 +19,7 @@ from hocket.networks.network import Network
 from hocket.privacy.graph.connectivity import check_hiding, honest_components, leaving_links
 from hocket.privacy.plain_values import plain_values
 from hocket.privacy.witness.alternatives import gain_matrix, inner_links
-from hocket.privacy.witness.functions import Functions, functions_of, gains, padded, read_coefficients
+from hocket.privacy.witness.functions import Functions, gains, opened, padded, read_coefficients
 from hocket.privacy.witness.linear_programme import Flows, Knowledge, places, ranges
 from hocket.privacy.wording import braced, counted, named
 from hocket.problems.sets import FeasibleSet
@@ -162,7 +162,7 @@ def _honest(agents: Iterable[int], members: frozenset[int], n: int) -> tuple[int
 def _of_this_network(run: Run, network: Network) -> Functions:
     if run.network.n != network.n or not np.array_equal(run.network.links, network.links):
         raise BadInput(f"the run was on {run.network!r}, not on {network!r}; pass run.network")
-    return functions_of(run)
+    return opened(run)
 
 
 def _intervals(

@@ -10,10 +10,12 @@ import numpy as np
 from jaxtyping import Shaped
 
 from hocket.algorithm import Algorithm, Setting
-from hocket.algorithms import BY_CLASS
+from hocket.algorithms import FunctionSharing
+from hocket.algorithms.function_sharing import functions_of, stored_of
 from hocket.errors import BadInput, NoTheorem, NotRecorded
 from hocket.networks.network import Network
 from hocket.noise.functions import NoiseFunctions
+from hocket.privacy.profile import profile
 from hocket.privacy.wording import counted
 from hocket.problems import Polynomial
 from hocket.problems.problem import Problem
@@ -52,10 +54,10 @@ class Functions:
         return self.objectives + gains(self.network, self.noise[:, 0] - self.noise[:, 1])
 
 
-def functions_of(run: Run) -> Functions:
+def opened(run: Run) -> Functions:
     """Open a function-sharing run that kept its noise; refuse any other, saying why."""
     name = run.settings["algorithm"]["name"]
-    if name not in BY_CLASS or BY_CLASS[name].functions is Algorithm.functions:
+    if name != FunctionSharing.__name__:
         raise NoTheorem(
             f"this run is {name}'s, and Theorem 2 is about function sharing; "
             "ask hocket.leakage what a coalition can estimate instead"
@@ -63,24 +65,24 @@ def functions_of(run: Run) -> Functions:
     run.check_received("what its words give away")
     if run.transcript is None or run.path is None:
         raise NotRecorded("this run kept no messages and no noise; run it again with keep='transcript'")
-    algorithm = run.algorithm
-    if run.problem is None or algorithm is None or algorithm.functions is None:
+    algorithm, dealt = run.algorithm, functions_of(run.algorithm)
+    if run.problem is None or algorithm is None or dealt is None:
         raise NotRecorded("a run loaded from disk has no objectives; look at it where it was run")
-    if algorithm.uncovered:
+    if profile(algorithm).uncovered:
         raise NoTheorem(
             "this run's noise functions are waves, which hide no polynomial; use family='polynomial'"
         )
-    if not algorithm.functions.family.separable:
+    if not dealt.family.separable:
         raise NoTheorem(
             "a witness and its widths are worked out for separable polynomials, and this run's noise functions have "
             "cross terms; for polynomials without any use family='polynomial'"
         )
-    if algorithm.stored is not None:
+    if stored_of(algorithm) is not None:
         raise NoTheorem(
             "a witness holds coefficients as they are against each other, and this run put them on a grid; run it "
             "without grid=, or ask for a certificate, which is about the grid itself"
         )
-    draws = algorithm.draws(Setting(run.network, run.problem.dim, Constant(1.0), 1))
+    draws = algorithm.noise(Setting(run.network, run.problem.dim, Constant(1.0), 1))
     if any(np.ptp(draw.sd) > 0 for draw in draws.values()):
         raise NoTheorem(
             "a witness and its widths are worked out for one bound on all links, and this run's links have a deviation "
@@ -99,9 +101,7 @@ def functions_of(run: Run) -> Functions:
     drawn = as_fractions(run.transcript.noise["function"][0])
     drawn = drawn.reshape(*drawn.shape[:2], -1, run.problem.dim)
     terms = max(objectives.shape[1], drawn.shape[2])
-    return Functions(
-        run.network, algorithm, padded(objectives, terms), algorithm.functions, padded(drawn, terms)
-    )
+    return Functions(run.network, algorithm, padded(objectives, terms), dealt, padded(drawn, terms))
 
 
 def gains(

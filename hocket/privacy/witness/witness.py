@@ -13,7 +13,7 @@ from hocket.engines.solver import solve
 from hocket.privacy.graph.connectivity import check_hiding
 from hocket.privacy.plain_values import plain_values
 from hocket.privacy.witness.alternatives import Alternative, Fill, alternative
-from hocket.privacy.witness.functions import Functions, functions_of
+from hocket.privacy.witness.functions import Functions, opened
 from hocket.privacy.wording import braced, counted, named
 from hocket.problems import Polynomial
 from hocket.problems.problem import Problem
@@ -96,7 +96,7 @@ def witness(
     touched absorb the difference evenly. The noise is solved for along a spanning tree. On other links it is
     arbitrary, drawn from `seed`, or with fill="least" chosen so that the largest of all is as small as possible.
     """
-    first = functions_of(run)
+    first = opened(run)
     members = check_hiding(coalition, run.network.n)
     other = alternative(first, members, objectives, fill=fill, seed=seed)
     second = _play_again(run, other.functions)

@@ -22,7 +22,7 @@ from hocket.noise.stds import Stds
 from hocket.runs.channel import Channel
 from hocket.steps import AUTO, Constant, Power, Step
 
-NOT_IN_A_FILE = {"noise"}
+NOT_IN_A_FILE = {"given"}
 """Parameters that are code."""
 
 

@@ -19,6 +19,8 @@ from hocket.report.exposure import compared
 from hocket.report.folder import PAGE, theorem_card
 from hocket.report.page import AnswerCard, Chapter, Page
 from hocket.report.tables import Table, assumption_table, plain, settings_table
+from hocket.runs.job import Job
+from hocket.runs.remarks import remarks_of
 
 ALGORITHMS: tuple[dict[str, Any], ...] = (
     {"name": "dgd"},
@@ -103,7 +105,8 @@ def solved(algorithm: dict[str, Any], rounds: int, seeds: int) -> Solved:
         rounds=min(rounds, ESTIMATED),
         objectives=problem.objective_class,
     )
-    return Solved(config, planned.label, tuple(planned.remarks(problem, network)), runs, audit)
+    job = Job.asked(problem, network, planned, step=asked["step"], rounds=rounds, start=asked["start"])
+    return Solved(config, planned.title, tuple(remarks_of(job)), runs, audit)
 
 
 @dataclass(frozen=True)

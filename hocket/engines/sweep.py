@@ -277,7 +277,7 @@ def _axis(name: str, values: Any) -> tuple[float, ...]:
 def vary(algorithm: Algorithm, values: Mapping[str, float]) -> Algorithm:
     """An algorithm with other numbers."""
     fields = {field.name for field in dataclasses.fields(algorithm) if not field.metadata.get("static")}
-    fields -= {"noise"}
+    fields -= {"given"}
     unknown = sorted(set(values) - fields)
     if unknown:
         raise BadAlgorithm(

@@ -67,7 +67,7 @@ def planned_draws(view: View) -> Mapping[str, Draw]:
 
 def uses_own_noise(view: View) -> bool:
     """Whether the user brought noise along, of whose distribution nothing is known."""
-    return getattr(view.algorithm, "noise", None) is not None
+    return getattr(view.algorithm, "given", None) is not None
 
 
 def dimension(view: View) -> int:

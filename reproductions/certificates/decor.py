@@ -14,7 +14,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from hocket.algorithms import RssNb
+from hocket.algorithms import CertifiedRssNb
 from hocket.engines.sweep import Sweep, sweep
 from hocket.networks.network import Network
 from hocket.privacy import gdp
@@ -63,7 +63,7 @@ class Published:
         """What it is worth against so many insiders: all that a user does is protected, replaced by anything."""
         return certify(
             self.network,
-            "rss-nb",
+            "certified-rss-nb",
             colluders=insiders,
             sigma=self.sigma,
             independent=self.own,
@@ -162,7 +162,7 @@ def gaps(problem: str, setting: Published, *, counts: tuple[int, ...], rounds: i
         found = sweep(
             task,
             setting.network,
-            RssNb.certified(sigma, own, clip=CLIP),
+            CertifiedRssNb(sigma, own, clip=CLIP),
             rounds=rounds,
             seeds=range(seeds),
             step=step,
@@ -178,7 +178,7 @@ def gaps(problem: str, setting: Published, *, counts: tuple[int, ...], rounds: i
         epsilon = setting.against(count).epsilon(DELTA)
         plan = plan_certificate(
             setting.network,
-            "rss-nb",
+            "certified-rss-nb",
             epsilon=epsilon,
             delta=DELTA,
             colluders=count,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hocket.algorithm import Algorithm
-from hocket.algorithms import FunctionSharing, RssNb
+from hocket.algorithms import CertifiedRssNb, FunctionSharing
 from hocket.algorithms.function_sharing import functions_of
 from hocket.algorithms.masked_start import MaskedStart
 from hocket.networks.network import Network
@@ -69,7 +69,7 @@ A2 = Case(
 B0 = Case(
     "B0",
     "RSS-NB, σ = 1: a slope of 0.1 moved from 1 to 3, 50 rounds",
-    RssNb(0.0, sd=1.0, project="mixed"),
+    CertifiedRssNb(1.0),
     {"move": (1, 3, 0.1)},
     {(1, 1): -0.1, (3, 1): 0.1},
     rounds=50,
@@ -77,7 +77,7 @@ B0 = Case(
 B1 = Case(
     "B1",
     "RSS-NB, σ = 3, τ = 1: a record of weight 0.4 replaced, 20 rounds",
-    RssNb.certified(3.0, 1.0),
+    CertifiedRssNb(3.0, 1.0),
     {"sensitivity": 0.4},
     {(1, 1): 0.4},
 )
@@ -90,12 +90,12 @@ A2_GRID = replace(
     share=0.2,
 )
 MASKED = replace(
-    B1, theorem="B1, masked", words="from a masked start", algorithm=MaskedStart(RssNb.certified(3.0, 1.0))
+    B1, theorem="B1, masked", words="from a masked start", algorithm=MaskedStart(CertifiedRssNb(3.0, 1.0))
 )
 B1_GRID = Case(
     "B1, grid",
     "the same on a grid, of a member cut to 0.2",
-    RssNb.certified(3.0, 1.0, clip=0.2, grid=UNIT),
+    CertifiedRssNb(3.0, 1.0, clip=0.2, grid=UNIT),
     {},
     {(1, 1): -1e4},
     {(1, 1): 1e4},

@@ -93,9 +93,9 @@ def lb_one_neighbour() -> Finding:
     """With one neighbour the balance forces the noise to zero; such a run is refused."""
     path = Network.path(3)
     try:
-        RssLb(1.0).check(Setting(path, 1, STEP, 1))
+        RssLb(1.0).validate(Setting(path, 1, STEP, 1))
     except BadAlgorithm as refusal:
-        gamma = RssLb(1.0, unprotected=True).draws(Setting(path, 1, STEP, 1))["balanced"].gamma  # type: ignore[attr-defined]
+        gamma = RssLb(1.0, unprotected=True).noise(Setting(path, 1, STEP, 1))["balanced"].gamma  # type: ignore[attr-defined]
         return Finding(
             gamma[0, 0] == gamma[0, 2] == 0 and gamma[0, 1] > 0,
             f"on a path of three, refused: {str(refusal).split(';')[0]}",

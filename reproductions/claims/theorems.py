@@ -52,7 +52,7 @@ for short, algorithm in (("nb", "RSS-NB"), ("lb", "RSS-LB"), ("fs", "FS")):
 @THEOREMS.claim("biased-noise", "Abstract", "Correct despite noise of non-zero mean.")
 def biased_noise() -> Finding:
     """Noise that always points the same way on every link still cancels."""
-    noise = RssNb(0.0, noise=lambda sender, receiver, k: 0.5 if sender < receiver else -0.5)
+    noise = RssNb(0.0, given=lambda sender, receiver, k: 0.5 if sender < receiver else -0.5)
     run = played(heterogeneous_polynomials(), noise)
     first, last = _decade(run.history["round"], run.history["gap"])
     return Finding(

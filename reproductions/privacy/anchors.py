@@ -21,6 +21,7 @@ from hocket.algorithms import Dgd, RssNb
 from hocket.engines.solver import solve
 from hocket.privacy.attacks import residuals
 from hocket.privacy.leakage.leakage import leakage
+from hocket.privacy.profile import profile
 from hocket.problems.problem import Problem
 from hocket.problems.standard import polynomials
 from hocket.runs.run import Run
@@ -34,8 +35,6 @@ RING = NETWORKS["C5"]
 COORDINATES = 200
 """Alike and apart: one run is as many experiments."""
 STEPS: dict[str, Step] = {"α_k ∝ 1/k": Power(0.01, 0, 1), "α constant": Constant(0.01)}
-SCALINGS: dict[str, type[RssNb]] = {}
-"""By what persistent noise is scaled, and an algorithm that does so."""
 PRIOR = 100.0
 """Next to nothing is known before."""
 LENGTH = 300
@@ -50,14 +49,16 @@ class AnchoredByOwnStep(RssNb):
     The gradient that the persistent noise should hide enters a message with α_{k−1}, so that their ratio tells the
     two apart."""
 
-    def round(self, agent: Agent, state: Any, k: Any) -> Round:
-        persistent = (k > 1) * agent.persistent_noise()  # round 1 is unperturbed
-        w = state + agent.step(k) * (agent.paired_noise(k) + persistent)
+    def round(self, agent: Agent, x: Any, k: Any) -> Round:
+        # Round 1 is unperturbed.
+        w = agent.perturb(x, paired=agent.step(k), persistent=(k > 1) * agent.step(k))
         received = yield Broadcast(w)
         return agent.descend(agent.mix(w, received), k)
 
 
-SCALINGS |= {"α_{k−1}": RssNb, "α_k": AnchoredByOwnStep}
+profile.add(profile(RssNb(1.0, persistent=SHARE)), AnchoredByOwnStep)
+SCALINGS: dict[str, type[RssNb]] = {"α_{k−1}": RssNb, "α_k": AnchoredByOwnStep}
+"""By what persistent noise is scaled, and an algorithm that does so."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +123,7 @@ def _play(
     return solve(
         problem,
         RING,
-        kind(1.0, persistent=persistent, noise=fresh),
+        kind(1.0, persistent=persistent, given=fresh),
         step=STEPS[step],
         rounds=rounds + 1,
         seed=seed,

@@ -44,7 +44,7 @@ def left_table(found: Reconstruction) -> Table:
     """What hocket's algorithms leave of it."""
     lines = list(dict.fromkeys((one.graph, one.attackers, one.rounds, one.honest) for one in found.left))
     cells = {(one.graph, one.attackers, one.algorithm): _cell(one) for one in found.left}
-    labels = [kind.label for kind in ALGORITHMS]
+    labels = [kind.title for kind in ALGORITHMS]
     rows = tuple(
         (line[0], line[1], str(line[2]), str(line[3]), *(cells[line[0], line[1], label] for label in labels))
         for line in lines
@@ -78,7 +78,7 @@ def conclusion(found: Reconstruction) -> str:
     counts = sum(len(one.ours) for one in found.comparisons)
     verb = "all are" if equal == counts else f"{equal:,} are"
     exact = {
-        kind.label: sum(one.exact for one in found.left if one.algorithm == kind.label) for kind in ALGORITHMS
+        kind.title: sum(one.exact for one in found.left if one.algorithm == kind.title) for kind in ALGORITHMS
     }
     left = "; ".join(f"{label} {count:,}" for label, count in exact.items())
     return (

@@ -207,14 +207,14 @@ def _cases(size: Size, circle: Graph | None) -> list[Case]:
 
 def _left(title: str, attackers: str, graph: Graph, who: tuple[int, ...], rounds: int) -> list[Left]:
     network = Network(graph, weights="metropolis", name=title)
-    found = [(kind, leakage(network, kind.key, rounds=rounds, coalition=who)) for kind in ALGORITHMS]
+    found = [(kind, leakage(network, kind.name, rounds=rounds, coalition=who)) for kind in ALGORITHMS]
     return [
         Left(
             title,
             attackers,
             rounds,
             len(one.honest),
-            kind.label,
+            kind.title,
             len(one.exact),
             len({*one.identifiable} - {*one.exact}),
         )

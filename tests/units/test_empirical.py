@@ -53,22 +53,22 @@ def case_a2() -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def case_b0() -> tuple[dict[str, Any], dict[str, Any]]:
-    """A slope of 0.1 moved from 1 to 3, over 50 gradients; μ = .720177 by its closed form."""
+    """A slope of 0.1 moved from 1 to 3, over 50 gradients; μ = .1 √(R K/2) by its closed form, with R = 2."""
     other = world({(1, 1): -0.1, (3, 1): 0.1})
-    asked = {"algorithm": hk.RssNb(0.0, sd=1.0, project="mixed"), "step": STEP, "rounds": 50, "start": 0.0}
+    asked = {"algorithm": hk.CertifiedRssNb(1.0), "step": STEP, "rounds": 50, "start": 0.0}
     return {"move": (1, 3, 0.1)}, {"worlds": (world(), other)} | asked
 
 
 def case_b1() -> tuple[dict[str, Any], dict[str, Any]]:
     """A record of agent 1 that moves every gradient by S = 0.4; μ² = 20 S² κ."""
-    asked = {"algorithm": hk.RssNb.certified(3.0, 1.0), "step": STEP, "rounds": 20, "start": 0.0}
+    asked = {"algorithm": hk.CertifiedRssNb(3.0, 1.0), "step": STEP, "rounds": 20, "start": 0.0}
     return {"sensitivity": 0.4}, {"worlds": (world(), world({(1, 1): 0.4}))} | asked
 
 
 CASES = {
     "A1": (case_a1, 0.612372),
     "A2": (case_a2, 2 * np.sqrt(KAPPA)),
-    "B0": (case_b0, 0.720177),
+    "B0": (case_b0, np.sqrt(0.5)),
     "B1": (case_b1, 0.4 * np.sqrt(20 * KAPPA)),
 }
 """What is asked of a certificate and of runs, and μ by hand."""
@@ -213,7 +213,7 @@ def test_a_sum_that_no_noise_covers_is_refused():
 
 @pytest.mark.slow
 def test_transcripts_are_those_of_single_runs():
-    algorithm = hk.RssNb.certified(1.0, 0.1, persistent=0.5)
+    algorithm = hk.CertifiedRssNb(1.0, 0.1, persistent=0.5)
     found = transcripts(world(), RING, algorithm, rounds=4, seeds=[3, 8], step=STEP, start=1.0)
     single = hk.solve(world(), RING, algorithm, rounds=4, seed=8, step=STEP, start=1.0, keep="transcript")
     assert single.transcript is not None

@@ -129,7 +129,7 @@ def _play_again(run: Run, other: Functions) -> Run:
     return solve(
         polynomials(list(other.objectives.astype(dtype)), feasible=run.problem.feasible, dim=other.dim),
         run.network,
-        dataclasses.replace(other.algorithm, noise=table, **unbounded),
+        dataclasses.replace(other.algorithm, given=table, **unbounded),
         rounds=len(run.path) - 1,
         step=run.step,
         seed=run.settings["seed"],

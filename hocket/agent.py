@@ -1,15 +1,15 @@
 """What one agent knows and may do.
 
-Algorithms are written against this class alone. It never mentions other agents: what they said arrives as `heard`,
+Algorithms are written against this class alone. It never mentions other agents: what they sent arrives as `received`,
 and what is agreed with them in secret arrives as noise. The same code runs on JAX tracers, NumPy arrays and exact
-fractions; which of these, and how words travel, is the engine's business.
+fractions; which of these, and how messages travel, is the engine's business.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from hocket.errors import BadAlgorithm
 from hocket.problems.sets import Everywhere, FeasibleSet
@@ -19,8 +19,21 @@ Projection = Literal["stepped", "mixed"]
 EVERYWHERE = Everywhere()
 
 
+class Each(NamedTuple):
+    """Single neighbours' messages, one row each. Engines may add rows that stand for nobody: their weight is zero."""
+
+    weights: Any
+    """B[j,i], one number a row."""
+    messages: Any
+    """A message a row, in every leaf."""
+
+
 class Received(Protocol):
-    """What the neighbours said in one exchange. Opaque: open it with `agent.mix`."""
+    """What the neighbours sent in one exchange: averaged by `agent.mix`, or one by one."""
+
+    def each(self) -> Each:
+        """Single neighbours' messages, for trimmed means, clipped gossip and weights of one's own."""
+        ...
 
     def mixed_with(self, own: Any) -> Any:
         """B[j,j] · own + Σ_i B[j,i] · (what i said), leaf by leaf."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import equinox as eqx
 import jax
 
-from hocket.agent import Agent
+from hocket.agent import Agent, Each
 from hocket.algorithm import Broadcast, Outgoing, Round, Setting, x_of
 from hocket.algorithms.aug_dgm import AugDgm
 from hocket.algorithms.exact_method import ExactMethod, Shape
@@ -142,6 +142,10 @@ class _Inner(NamedTuple):
 
     def mixed_with(self, own: Any) -> Any:
         return self.said.mixed_with((own, self.told))[0]
+
+    def each(self) -> Each:
+        found = self.said.each()
+        return Each(found.weights, found.messages[0])
 
 
 def _number(condition: Any, like: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from hocket.agent import Agent
+from hocket.agent import Agent, Each
 from hocket.algorithm import Broadcast, Outgoing, SecureSum, SendEach, opened, x_of
 from hocket.networks.neighbour_tables import NeighbourTables, tabulate
 from hocket.networks.weights import SUM_TOLERANCE
@@ -41,6 +41,11 @@ class ExactMessages:
 
     def mixed_with(self, own: Any) -> Any:
         return jax.tree.map(self._mix, own, *self.words)
+
+    def each(self) -> Each:
+        return Each(
+            np.array(self.weights, dtype=object), jax.tree.map(lambda *rows: np.stack(rows), *self.words)
+        )
 
     def _mix(self, own: Any, *words: Any) -> Any:
         weighed = (weight * word for weight, word in zip(self.weights, words, strict=True))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Outgoing, SecureSum, SendEach, carry_out
+from hocket.agent import Agent, Each
+from hocket.algorithm import Algorithm, Broadcast, Outgoing, SecureSum, SendEach, carry_out, opened
 from hocket.engines.compiled.channel import Mail
 from hocket.engines.compiled.program import Program, Steps
 from hocket.engines.compiled.round_noise import noise_of_round
@@ -53,11 +53,18 @@ def message_bytes(outgoing: Outgoing) -> int:
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(outgoing[0]))
 
 
-class _Silence:
-    """Nobody answers: an agent that mixes keeps its own message."""
+class _Silence(NamedTuple):
+    """Nobody answers: an agent that mixes keeps its own message, and a single message is one like its own."""
+
+    outgoing: Broadcast | SendEach
 
     def mixed_with(self, own: Any) -> Any:
         return own
+
+    def each(self) -> Each:
+        message: Any = opened(self.outgoing, self.outgoing[0])
+        to_each = isinstance(self.outgoing, SendEach)
+        return Each(jnp.zeros(1), jax.tree.map(lambda leaf: leaf[:1] if to_each else leaf[None], message))
 
 
 def sent_in_round(job: Job, program: Program) -> list[Outgoing]:
@@ -70,7 +77,7 @@ def sent_in_round(job: Job, program: Program) -> list[Outgoing]:
                 jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), outgoing[0])
             )
         )
-        return outgoing.values if isinstance(outgoing, SecureSum) else _Silence()
+        return outgoing.values if isinstance(outgoing, SecureSum) else _Silence(outgoing)
 
     def one(agent: Agent, state: Any) -> Any:
         return carry_out(program.algorithm.round(agent, state, jnp.asarray(1)), listen)

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 
-from hocket.agent import Agent, no_step
+from hocket.agent import Agent, Each, no_step
 from hocket.algorithm import Broadcast, Outgoing, SecureSum, SendEach, carry_out, opened, x_of
 from hocket.engines.compiled import kernels
 from hocket.engines.compiled.channel import (
@@ -75,12 +75,18 @@ def together(function: Callable[[Any], Any], value: Any) -> Any:
 class BroadcastReceived(NamedTuple):
     """The same message to all: mixed for all agents at once, in the way that suits the graph."""
 
-    word: Any
+    message: Any
     mixed: Callable[[Any], Any]
     """B[j,j] own_j + Σ_{i≠j} B[j,i] w_i for every agent j, from the stacks of its own and of messages."""
 
+    rows: Callable[[Any], Each]
+    """Every agent's neighbours' messages and weights, from the stack of messages."""
+
     def mixed_with(self, own: Any) -> Any:
-        return together(self.mixed, (own, self.word))
+        return together(self.mixed, (own, self.message))
+
+    def each(self) -> Each:
+        return together(self.rows, self.message)
 
 
 class EachReceived(NamedTuple):
@@ -92,6 +98,9 @@ class EachReceived(NamedTuple):
 
     def mixed_with(self, own: Any) -> Any:
         return jax.tree.map(self._mix, own, self.words)
+
+    def each(self) -> Each:
+        return Each(self.place.weight, jax.tree.map(lambda stack: _at(stack, self.place.told_at), self.words))
 
     def _mix(self, own: Any, stack: Any) -> Any:
         place = self.place
@@ -110,6 +119,11 @@ class ChannelReceived(NamedTuple):
 
     def mixed_with(self, own: Any) -> Any:
         return jax.tree.map(lambda kept, rest: self.own * kept + rest, own, self.others)
+
+    def each(self) -> Each:
+        raise BadAlgorithm(
+            "a lossy channel carries no single messages; take agent.mix, or leave channel= out"
+        )
 
 
 class Post(NamedTuple):
@@ -153,7 +167,28 @@ def exchange(
             words = jax.vmap(outgoing.decode)(words)
         return jax.tree.map(lambda kept, leaf: _mixed(tables, phase, kept, leaf), own, words)
 
-    return BroadcastReceived(outgoing.message, mixed)
+    def rows(stack: Any) -> Each:
+        words = jax.tree.map(population.said, stack)
+        if outgoing.decode is not None:
+            words = jax.vmap(outgoing.decode)(words)
+        weights, at = _neighbours(tables, phase)
+        return Each(weights, jax.tree.map(lambda leaf: leaf[at], words))
+
+    return BroadcastReceived(outgoing.message, mixed, rows)
+
+
+def _neighbours(tables: NeighbourTables, phase: Any) -> tuple[Any, Any]:
+    """By agent, the weights of its neighbours and where their messages stand: by slot, or where a layout has no slots,
+    of all agents there are."""
+    if tables.slots:
+        return tables.weight[phase], tables.neighbour
+    everybody = jnp.broadcast_to(jnp.arange(tables.n + tables.beyond), (tables.n, tables.n + tables.beyond))
+    if tables.matrix is not None:
+        return tables.matrix[phase], everybody
+    lower, higher = tables.links[:, 0], tables.links[:, 1]
+    weight = tables.link_weight[phase]
+    matrix = jnp.zeros(everybody.shape, weight.dtype).at[higher, lower].add(weight[:, 0])
+    return matrix.at[lower, higher].add(weight[:, 1]), everybody
 
 
 def _mixed(tables: NeighbourTables, phase: Any, own: Any, words: Any) -> Any:

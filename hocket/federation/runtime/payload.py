@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from hocket.agent import Each
 from hocket.algorithm import Broadcast, SendEach, opened
 from hocket.errors import Diverged, LinkError
 from hocket.federation.runtime.role import MemberRole
@@ -34,6 +35,10 @@ class WireMessages(NamedTuple):
     def mixed_with(self, own: Any) -> Any:
         """B[j,j] · own + Σ_i B[j,i] · (what i said), leaf by leaf."""
         return jax.tree.map(self._mix, own, *self.words)
+
+    def each(self) -> Each:
+        """Single neighbours' messages, in the order of their numbers."""
+        return Each(np.array(self.weights), jax.tree.map(lambda *rows: np.stack(rows), *self.words))
 
     def _mix(self, own: Any, *words: Any) -> Any:
         mixed, scratch = self.own_weight * own, np.empty_like(own)

@@ -17,7 +17,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from hocket.agent import Agent
+from hocket.agent import Agent, Each
 from hocket.algorithm import Algorithm, Outgoing, SecureSum, SendEach, Setting, carry_out, opened
 from hocket.errors import NoTheorem
 from hocket.noise.draws import Balanced, Draw
@@ -127,6 +127,12 @@ class Notes:
 class _Received(NamedTuple):
     notes: Notes
     exchange: int
+
+    def each(self) -> Each:
+        raise NoTheorem(
+            "no leakage model covers an algorithm that looks at single neighbours' messages: what it makes of them need "
+            "not be affine"
+        )
 
     def mixed_with(self, own: Any) -> Any:
         notes = self.notes

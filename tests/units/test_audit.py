@@ -21,7 +21,7 @@ from tests.units.attack_cases import RING, short_run_of
 from tests.units.engine_cases import PHASES
 
 QUICK = {"rounds": 12, "step": hk.Power(1, 20, 0.75)}
-LABELS = ["FS", "RSS-NB, anchored", "RSS-NB", "RSS-LB", "DGD", "independent noise"]
+LABELS = ["FS", "RSS-NB, persistent", "RSS-NB", "RSS-LB", "DGD", "independent noise"]
 
 
 def finding(found, label, threat="coalition"):
@@ -151,7 +151,7 @@ def test_coalitions_that_were_not_searched_are_bounded(monkeypatch):
 
 def test_more_runs_average_fresh_noise_and_no_kept_one():
     once, often = (hk.audit(RING, coalition={1}, runs=runs, **QUICK) for runs in (1, 9))
-    for label, shrinks in (("RSS-NB", True), ("RSS-NB, anchored", False), ("FS", False)):
+    for label, shrinks in (("RSS-NB", True), ("RSS-NB, persistent", False), ("FS", False)):
         ratio = finding(often, label, "states").least / finding(once, label, "states").least
         assert (ratio < 0.4) == shrinks
     assert "over 12 rounds of 9 runs" in often.statement[0]

@@ -24,6 +24,7 @@ from hocket.privacy.leakage.worst import BOUND_WORK, Watch, least_std, worst_joi
 from hocket.privacy.plain_values import plain_values
 from hocket.privacy.profile import profile
 from hocket.privacy.questions import Objectives
+from hocket.privacy.stand_ins import PERSISTENT
 from hocket.privacy.wording import SUPPOSED, known
 from hocket.problems.objective_class import ANY
 from hocket.runs.run import Run
@@ -81,8 +82,10 @@ class Finding:
 
     @property
     def label(self) -> str:
-        """The algorithm's title."""
-        return self.option.kind.title
+        """The algorithm's title, and whether part of its noise is reused where that is a choice."""
+        kind = self.option.kind
+        reused = profile(kind).persistent and kind.name in PERSISTENT
+        return f"{kind.title}, persistent" if reused else kind.title
 
     @property
     def coalition(self) -> tuple[int, ...]:

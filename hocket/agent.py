@@ -116,13 +116,11 @@ class Agent:
     def perturb(self, x: Any, **scales: Any) -> Any:
         """x + Σ scale · noise over the kinds named, each with its scale; x itself where none of them is drawn.
 
-                On a GPU a single kind is drawn and added in one pass.
+        On a GPU a single kind is drawn and added in one pass.
 
-                >>> from hocket.errors import BadAlgorithm
-        from hocket.problems.sets import Everywhere
-                >>> agent = Agent(0, float, lambda x: x, Everywhere(), {"paired": 2.0, "own": 1.0})
-                >>> agent.perturb(1.0, paired=0.5, own=0.25)
-                2.25
+        >>> agent = Agent(0, float, lambda x: x, Everywhere(), {"paired": 2.0, "own": 1.0})
+        >>> agent.perturb(1.0, paired=0.5, own=0.25)
+        2.25
         """
         adders = self.adders or {}
         known = [kind for kind in scales if kind in adders or kind in self.shares]

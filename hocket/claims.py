@@ -23,7 +23,7 @@ import numpy as np
 
 from hocket.algorithm import Algorithm, Setting
 from hocket.algorithms import (
-    BY_CLASS,
+    ALL,
     BY_KEY,
     CertifiedRssNb,
     FunctionSharing,
@@ -32,12 +32,11 @@ from hocket.algorithms import (
     PrivateDgd,
     RssNb,
 )
-from hocket.algorithms.compressors import BY_KEY as COMPRESSORS
-from hocket.algorithms.compressors import Compressor, Whole
+from hocket.algorithms.compressors import Quantised, RandomK, TopK, Whole
 from hocket.algorithms.function_noise import is_silent, sd_in
 from hocket.algorithms.masked_start import MaskedStart
 from hocket.algorithms.totals import Totals
-from hocket.errors import BadAlgorithm
+from hocket.errors import BadAlgorithm, HocketError
 from hocket.noise.mechanism import Mechanism
 from hocket.noise.stds import Stds, on_links
 from hocket.problems.objective_class import QUADRATIC, ObjectiveClass
@@ -50,10 +49,18 @@ NOISE_ON: dict[str, Literal["objective", "gradients"]] = {
     FunctionSharing.name: "objective",
 }
 """What noise hides where a certificate is asked for by an algorithm's name and standard deviations."""
-KNOWN = frozenset([*BY_CLASS.values(), MaskedStart, Totals])
-"""Classes whose code is hocket's own."""
+KNOWN: tuple[type, ...] = (*ALL, MaskedStart, Totals, TopK, RandomK, Quantised, Whole)
+"""Classes whose code is hocket's own, as they are when this module is loaded: no list that others may add to."""
+SUMS = (JointAverage, Totals)
+"""What sends nothing but secure sums."""
 HOME = ("hocket", "equinox", "abc")
 """Where code of hocket's classes is defined."""
+NUMBERS = ("builtins", "fractions", "numpy", "jax", "jaxlib")
+"""Where numbers, texts and arrays come from."""
+AS_MADE: dict[type, dict[str, Any]] = {
+    base: dict(vars(base)) for kind in KNOWN for base in kind.__mro__ if base is not object
+}
+"""What these classes, and those that they inherit from, have of their own."""
 
 
 def mechanism(algorithm: Algorithm, setting: Setting) -> Mechanism | str:
@@ -77,34 +84,89 @@ def withholds_x(algorithm: Algorithm) -> bool:
     return type(inner) is CertifiedRssNb and inner.own > 0
 
 
+def only_sums(algorithm: Any) -> bool:
+    """Whether agents send nothing but secure sums, so that Theorem T covers it, whatever it sums."""
+    return any(type(algorithm) is one for one in SUMS) and not foreign(algorithm)
+
+
+def named(name: str) -> type[Algorithm] | None:
+    """The class of hocket's that a name stands for; None where somebody has put another in its place."""
+    kind = BY_KEY.get(name)
+    return kind if kind is not None and is_known(kind) and kind.name == name and not _changed(kind) else None
+
+
 def foreign(algorithm: Any) -> str:
     """What of an algorithm's code is not hocket's, so that nothing is claimed of it; empty if all is."""
-    for one in (algorithm, *_inside(algorithm)):
+    for one in parts(algorithm):
         kind = type(one)
-        if kind not in KNOWN and kind not in (*COMPRESSORS.values(), Whole):
+        if not is_known(kind):
             return f"{kind.__name__} is not one of hocket's classes, and nothing is known of its code"
-        if why := patched(one):
+        if why := _rewritten(one):
             return why
-        for base in (base for base in kind.__mro__ if base.__module__.partition(".")[0] == "hocket"):
-            if changed := sorted(name for name, what in vars(base).items() if _from_elsewhere(name, what)):
-                return f"{', '.join(changed)} of {base.__name__} was put in from elsewhere"
+        try:
+            dataclasses.replace(
+                one
+            )  # whatever was set after its numbers had been checked is checked once more
+        except (HocketError, TypeError, ValueError) as error:
+            return f"this {kind.__name__} was changed after it was made: {error}"
     return ""
 
 
-def patched(one: Any) -> str:
-    """What of an instance is no field of its class; empty if nothing is."""
-    found = sorted(set(vars(one)) - {field.name for field in dataclasses.fields(one)})
-    name = type(one).__name__
-    return f"{', '.join(found)} of this very {name} was put in the place of its class's own" if found else ""
+def rewritten(algorithm: Any) -> str:
+    """What was put in the place of code, of an instance or of a class of hocket's; empty if nothing was."""
+    return next((why for one in parts(algorithm) if (why := _rewritten(one))), "")
 
 
-def _inside(algorithm: Any) -> Iterator[Any]:
-    """The algorithms that one is made of, and what makes messages of their vectors."""
+def is_known(kind: type) -> bool:
+    """Whether a class is one of hocket's, and not one that says that it is equal to it."""
+    return any(kind is one for one in KNOWN)
+
+
+def _rewritten(one: Any) -> str:
+    kind = type(one)
+    names = {field.name for field in dataclasses.fields(one)} if dataclasses.is_dataclass(one) else set()
+    if dataclasses.is_dataclass(one) and (found := sorted(set(vars(one)) - names)):
+        return f"{', '.join(found)} of this very {kind.__name__} was put in the place of its class's own"
+    return _changed(kind)
+
+
+def _changed(kind: type) -> str:
+    """What code of hocket's that a class has or inherits is no longer as it was made."""
+    for base in kind.__mro__:
+        now, made = vars(base), AS_MADE.get(base)
+        if made is None and base is not object and is_known(kind):
+            return f"{base.__name__} was put among what {kind.__name__} inherits from"
+        if made is not None:
+            names = {name for name in {**made, **now} if now.get(name) is not made.get(name)}
+            changed = {name for name in names if _is_code(now.get(name)) or _is_code(made.get(name))}
+        else:
+            changed = set()
+        if base.__module__.partition(".")[0] == "hocket":
+            changed |= {name for name, what in now.items() if _from_elsewhere(name, what)}
+        if changed:
+            return f"{', '.join(sorted(changed))} of {base.__name__} was put in from elsewhere"
+    return ""
+
+
+def parts(algorithm: Any) -> Iterator[Any]:
+    """An algorithm, and all that it is made of that is neither a number, a text nor an array: the algorithm inside it,
+    what makes messages of its vectors, or whatever stands in their place. Noise that a user gave is looked at by
+    itself."""
+    yield algorithm
     for field in dataclasses.fields(algorithm) if dataclasses.is_dataclass(algorithm) else ():
-        one = getattr(algorithm, field.name)
-        if isinstance(one, Algorithm | Compressor):
-            yield one
-            yield from _inside(one)
+        one = getattr(algorithm, field.name, None)
+        if field.name != "given" and not _is_plain(one):
+            yield from parts(one)
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, tuple | list | dict):
+        return all(map(_is_plain, value.values() if isinstance(value, dict) else value))
+    return type(value).__module__.partition(".")[0] in NUMBERS and not callable(value)
+
+
+def _is_code(what: Any) -> bool:
+    return callable(what) or hasattr(what, "__get__")
 
 
 def _from_elsewhere(name: str, what: Any) -> bool:
@@ -115,11 +177,13 @@ def _from_elsewhere(name: str, what: Any) -> bool:
     # A property has no module; the function that it calls has.
     inner = next((one for place in ("fget", "func", "__func__") if (one := getattr(what, place, None))), what)
     module = getattr(inner, "__module__", None)
-    is_code = callable(inner) or hasattr(inner, "__get__")
     home = (*HOME, "builtins", "typing")
     known = isinstance(module, str) and module.partition(".")[0] in home
     return (
-        is_code and isinstance(module, str) and not known and (name, module) != ("__replace__", "dataclasses")
+        _is_code(what)
+        and isinstance(module, str)
+        and not known
+        and (name, module) != ("__replace__", "dataclasses")
     )
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from hocket.errors import BadAlgorithm
+
 Facts = TypeVar("Facts")
 
 
@@ -20,6 +22,8 @@ class Facet(Generic[Facts]):
     <function <lambda> at ...>
     >>> directed(1.0), directed(1)
     (True, False)
+
+    What is stated of a class of hocket's stays: nobody else can say otherwise.
     """
 
     def __init__(self, default: Facts):
@@ -35,6 +39,11 @@ class Facet(Generic[Facts]):
         """A decorator for the function that states the facts about algorithms of exactly these types."""
 
         def known(facts: Callable[[Any], Facts]) -> Callable[[Any], Facts]:
+            for kind in kinds:
+                if kind in self._known and kind.__module__.startswith("hocket."):
+                    raise BadAlgorithm(
+                        f"facts about {kind.__name__} are stated already; state those of your own class"
+                    )
             self._known.update(dict.fromkeys(kinds, facts))
             return facts
 

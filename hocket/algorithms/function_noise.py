@@ -16,6 +16,7 @@ from hocket.algorithms.parameters import (
     sd_within_bound,
     tabulated,
 )
+from hocket.algorithms.totals import Totals
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
 from hocket.noise.draws import Draw, Gaussian, Paired
@@ -48,7 +49,7 @@ def check_functions(algorithm: FunctionSharing) -> None:
             "noise functions need their size: give either bound=, the largest coefficient, or sd=, the deviation "
             "of normal ones"
         )
-    if isinstance(algorithm.inner, Centralised):
+    if isinstance(algorithm.inner, Centralised | Totals):
         raise BadAlgorithm(
             f"inner = {algorithm.inner.title}: it pools what all agents have, and noise functions hide nothing there; "
             "put a method inside whose agents send messages, such as hk.AugDgm()"

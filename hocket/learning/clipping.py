@@ -1,6 +1,6 @@
 """Gradients cut to a length, so that one record, or one member, moves a message by so much and no more.
 
-What hides it is the algorithm's noise, `RssNb.certified` say; how well, `hk.certify` says, given `sensitivity`.
+What hides it is the algorithm's noise, `CertifiedRssNb` say; how well, `hk.certify` says, given `sensitivity`.
 """
 
 from __future__ import annotations

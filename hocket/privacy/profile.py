@@ -39,8 +39,6 @@ class Profile:
     """Whether a round is one message that stands for x, a mix and a step along the gradient, as attacks take it."""
     per_neighbour: bool = False
     """Whether it balances a message of its own for each neighbour."""
-    only_sums: bool = False
-    """Whether agents send nothing but secure sums, so that Theorem T covers it, whatever it sums."""
     compresses: bool = False
     """Whether agents send less than they mean, so that what stands for it in estimates is no model of its messages."""
     persistent: bool = False
@@ -66,7 +64,7 @@ _NOISELESS = Profile(hides_nothing=True, open_anyway=_ADDS_NONE)
 profile.add(Profile(hides_nothing=True, plain=True, soon_open=True), Dgd)
 profile.add(_NOISELESS, *EXACT, *PUSH)
 profile.add(Profile(), Centralised)
-profile.add(Profile(only_sums=True), Totals)
+profile.add(Profile(), Totals)
 
 
 def uncovered(algorithm: Algorithm) -> str:
@@ -151,7 +149,7 @@ def _of_private_dgd(algorithm: PrivateDgd) -> Profile:
 
 @profile.of(JointAverage)
 def _of_joint_average(_: JointAverage) -> Profile:
-    return Profile(noise_in="messages", only_sums=True, scaled_with_gradient=True)
+    return Profile(noise_in="messages", scaled_with_gradient=True)
 
 
 @profile.of(FunctionSharing)

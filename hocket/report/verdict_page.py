@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from hocket.algorithms import in_a_sentence
 from hocket.algorithms.function_sharing import functions_of
+from hocket.claims import named, only_sums
 from hocket.privacy import Audit, guarantees
-from hocket.privacy.profile import profile
 from hocket.report.audit_page import ALGORITHMS, OTHER, SUMS, AuditPage
 from hocket.report.audit_rows import attack_rows, readable_rows
 from hocket.report.exposure import findings_table
@@ -38,9 +38,7 @@ def verdict_page(
         coalition=alone.coalition,
         worst=cut.coalition if cut is not None else alone.coalition if alone.searched else (),
         leakage=[
-            one.leakage
-            for one in audit.findings
-            if not (one.claim and profile(one.option.stands_for).only_sums)
+            one.leakage for one in audit.findings if not (one.claim and only_sums(one.option.stands_for))
         ],
         tables=[findings_table(audit.findings)],
         statement=audit.statement,
@@ -55,11 +53,12 @@ def judged_algorithms(audit: Audit) -> dict[str, str]:
     """What the page's graph judges a coalition under: what was audited, and by its theorem only where that holds."""
     found: dict[str, str] = {}
     for one in audit.findings:
-        kind = one.option.kind
-        told = kind.name in ALGORITHMS and (functions_of(kind) is None or audit.covered)
+        kind = one.option.stands_for
+        ours = kind.name in ALGORITHMS and named(kind.name) is type(kind)
+        told = ours and (functions_of(kind) is None or audit.covered)
         if told:
             found[kind.name] = ALGORITHMS[kind.name]
-        elif profile(kind).only_sums:
+        elif only_sums(kind):
             found[SUMS] = in_a_sentence(kind)
         elif len({line.label for line in audit.findings}) == 1:
             found[OTHER] = one.label

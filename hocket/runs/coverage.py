@@ -50,8 +50,8 @@ class Coverage:
 coverage: Facet[Coverage] = Facet(
     Coverage(noise_bound=None, bounded=(None, "what an algorithm of your own adds is not known"))
 )
-coverage.add(Coverage(), Centralised, Totals, *NOISELESS)
 coverage.add(Coverage(analysed=True, reach=0.0), Dgd)
+coverage.add(Coverage(), Centralised, Totals, *(kind for kind in NOISELESS if kind is not Dgd))
 coverage.add(Coverage(noise_bound=None, bounded=NORMAL), CertifiedRssNb)
 coverage.add(
     Coverage(noise_bound=None, bounded=(None, "normal noise keeps within no bound for certain")),

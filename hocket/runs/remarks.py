@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hocket.algorithms import CertifiedRssNb, FunctionSharing, JointAverage, PrivateDgd, RssNb
 from hocket.algorithms.function_noise import noise_functions
-from hocket.claims import promises
+from hocket.claims import foreign, promises
 from hocket.facet import Facet
 from hocket.noise.stds import in_words, is_above_zero
 from hocket.runs.job import Job
@@ -16,7 +16,11 @@ def remarks_of(job: Job) -> list[str]:
     if isinstance(job.algorithm, PrivateDgd) and not promises(job.algorithm):
         kind = type(job.algorithm).__name__
         said = (f"nothing is promised: {kind} is not PrivateDgd itself, and of its code nothing is known",)
-    return [*said, *(_hidden(job, job.algorithm) if type(job.algorithm) is FunctionSharing else ())]
+    if type(job.algorithm) is not FunctionSharing:
+        return [*said]
+    if why := foreign(job.algorithm):
+        return [*said, f"nothing is known of what it hides: {why}"]
+    return [*said, *_hidden(job, job.algorithm)]
 
 
 _remarks: Facet[tuple[str, ...]] = Facet(())

@@ -14,6 +14,7 @@ import numpy as np
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import Dgd
+from hocket.claims import only_sums
 from hocket.learning.data import Dataset, Split
 from hocket.learning.minibatches import gradient_rms
 from hocket.learning.models import logistic_regression
@@ -86,12 +87,12 @@ def fits(split: Split, effort: Effort) -> Iterator[Row]:
         why = does_not_apply(algorithm, whole=True)
         trials = [_Trial(small, made, level, seed) for seed in range(effort.seeds)]
         for on, measured in ATTACKS.items():
-            if why and on not in (AFTER_DGD, *([SUMS] if profile(algorithm).only_sums else [])):
+            if why and on not in (AFTER_DGD, *([SUMS] if only_sums(algorithm) else [])):
                 yield Row(RECONSTRUCT, on, method, None, why)
                 continue
             yield Row(RECONSTRUCT, on, method, over_seeds([measured(trial) for trial in trials]))
         yield Row(RECONSTRUCT, SMALL, method, None, does_not_apply(algorithm, whole=False))
-        if not profile(algorithm).only_sums:  # where nothing but sums is known, the audit prints a theorem
+        if not only_sums(algorithm):  # where nothing but sums is known, the audit prints a theorem
             yield Row(PRINTED, AT_THE_END, method, over_seeds([trial.printed for trial in trials]))
         if not why:
             yield Row(FOUND, AT_THE_END, method, over_seeds([trial.found for trial in trials]))
@@ -164,7 +165,7 @@ class _Trial:
         return float(np.mean([sample_error(fit, j, self.shards.parts[j]) for j in OTHERS]))
 
     def by_sums(self) -> float:
-        if profile(self.algorithm).only_sums:
+        if only_sums(self.algorithm):
             return error_of_samples(fit_sums(self.run, {CURIOUS}), self.shards)
         return self.error(fit_by_sums(self.run, {CURIOUS}))
 
@@ -185,7 +186,7 @@ class _Trial:
 
     def after_dgd(self) -> float:
         plain = self.trained(self.shards, plain=True)
-        runs = [plain] if profile(self.algorithm).only_sums else [plain, self.run]
+        runs = [plain] if only_sums(self.algorithm) else [plain, self.run]
         return self.error(fit_together(runs, {CURIOUS}))
 
     @property

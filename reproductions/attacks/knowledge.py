@@ -13,12 +13,12 @@ import numpy as np
 from jaxtyping import Float
 
 from hocket.algorithms import RssLb
+from hocket.claims import only_sums
 from hocket.errors import BadInput
 from hocket.learning.data.dataset import Dataset
 from hocket.noise.draws import Balanced
 from hocket.privacy.attacks import averaging_attack, residuals, total_attack
 from hocket.privacy.attacks.messages import Messages, place_of_link, planned_draws
-from hocket.privacy.profile import profile
 from hocket.privacy.wording import named
 from hocket.runs.view import View
 
@@ -142,7 +142,7 @@ def first_gradient(view: View, target: int, start: Float[np.ndarray, " dim"]) ->
         raise BadInput(
             "a single exchange was seen, and a gradient shows in the next message; train for longer"
         )
-    if profile(view.algorithm).only_sums:
+    if only_sums(view.algorithm):
         return _share_of_sums(view.first_rounds(2), target)
     attack = averaging_attack(view.first_rounds(2), target, start=start, prior=WIDE)
     assert attack.estimate is not None
@@ -154,7 +154,7 @@ def all_gradients(view: View, target: int) -> Seen:
     """The gradients of all exchanges but the last, from the differences of messages.
     The choice where the same samples are seen again and again; all that the target mixes must be received.
     """
-    if profile(view.algorithm).only_sums:
+    if only_sums(view.algorithm):
         return _share_of_sums(view, target)
     found = residuals(view, target)
     if len(found.rounds):

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from hocket.algorithm import Algorithm
+from hocket.claims import only_sums
 from hocket.errors import BadInput
 from hocket.learning.data.dataset import Dataset
 from hocket.learning.minibatches import Minibatches
@@ -43,7 +44,7 @@ def does_not_apply(algorithm: Algorithm, *, whole: bool, momentum: float = 0.0, 
         return "which samples a batch holds is not received"
     if momentum:
         return "momentum is not fitted"
-    if profile(algorithm).only_sums:
+    if only_sums(algorithm):
         return "nobody sends a message of its own"
     if profile(algorithm).per_neighbour:
         return "each neighbour is told another message"

@@ -18,6 +18,7 @@ import numpy as np
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import Dgd, FunctionSharing, JointAverage, RssLb, RssNb
+from hocket.claims import only_sums
 from hocket.learning.accuracy import evaluate
 from hocket.learning.baselines import DpSgd
 from hocket.learning.canary import canary_bound
@@ -27,7 +28,6 @@ from hocket.learning.models import Model, logistic_regression, mlp
 from hocket.learning.shards import Shards, own_shards
 from hocket.learning.training import train
 from hocket.networks.network import Network
-from hocket.privacy.profile import profile
 from hocket.runs.run import Run
 from reproductions.attacks.gradient_inversion import invert_gradients
 from reproductions.attacks.knowledge import all_gradients, features, first_gradient, public_knowledge
@@ -240,7 +240,7 @@ class _Found:
     @staticmethod
     def of(model: Model, run: Run, cast: _Cast, reference: np.ndarray, test: Dataset) -> _Found:
         view, parts, mean = run.view({CURIOUS}), cast.shards.parts, run.mean
-        shown = len(parts) if profile(view.algorithm).only_sums else 1  # of a total, the average is the model
+        shown = len(parts) if only_sums(view.algorithm) else 1  # of a total, the average is the model
         said = {link: words / shown for link, words in view.words[0].items()}
 
         def scores(x: np.ndarray, data: Dataset) -> np.ndarray:

@@ -15,6 +15,7 @@ import numpy as np
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms.function_sharing import functions_of
+from hocket.claims import only_sums
 from hocket.errors import HocketError
 from hocket.federation.plan.plan import FederationPlan
 from hocket.federation.state.earlier_runs import EarlierRun
@@ -100,7 +101,7 @@ class Sequel:
     def repeats(self) -> bool:
         """Whether earlier runs, if any, were of the same members and links under the same kept noise functions, or
         said nothing but totals, as this one does."""
-        same, totals = repr(self.last.algorithm), profile(self.plan.algorithm).only_sums
+        same, totals = repr(self.last.algorithm), only_sums(self.plan.algorithm)
         return (functions_of(self.plan.algorithm) is not None or totals) and all(
             one.plan is not None
             and not one.dataset
@@ -226,4 +227,4 @@ def _within(names: Sequence[str], left: Mapping[str, int], rounds: int) -> dict[
 
 def _only_totals(algorithm: str | Algorithm) -> bool:
     """Whether a run said nothing but totals; of one that is remembered by its name alone nobody knows."""
-    return isinstance(algorithm, Algorithm) and profile(algorithm).only_sums
+    return isinstance(algorithm, Algorithm) and only_sums(algorithm)

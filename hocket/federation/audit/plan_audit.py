@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hocket.algorithms.function_sharing import functions_of
+from hocket.claims import only_sums
 from hocket.errors import BadPlan, UnsafePlan
 from hocket.federation.audit.certificate_check import PlanCertificate, check_certificate
 from hocket.federation.audit.joint_audit import Sequel
@@ -302,11 +303,7 @@ def _problems(
             f"everybody has {verdict.colluders + 1} neighbours, such as harary:k={verdict.colluders + 1}, or plan for "
             "fewer colluders"
         )
-    elif (
-        (functions_of(plan.algorithm) is not None or profile(plan.algorithm).only_sums)
-        and not promised.p2
-        and cut
-    ):
+    elif (functions_of(plan.algorithm) is not None or only_sums(plan.algorithm)) and not promised.p2 and cut:
         apart = " from ".join(f"{{{plan.listed(part)}}}" for part in cut.components)
         yield (
             f"P2 fails: {plan.listed(cut.coalition)} would cut {apart} and learn the sum over each part; "

@@ -23,6 +23,7 @@ import scipy.linalg
 from jaxtyping import Float
 
 from hocket.algorithms.function_sharing import functions_of
+from hocket.claims import only_sums
 from hocket.errors import BadInput
 from hocket.noise.draws import Paired
 from hocket.privacy.attacks.attack import NO_PROJECTION, Attack, What, Why
@@ -225,7 +226,7 @@ def total_attack(view: View, **plan: Unpack[Plan]) -> Attack:
     step is taken between two of them and members know their own objectives.
     """
     view = with_plan(view, any_messages=True, **plan)
-    if not profile(view.algorithm).only_sums:
+    if not only_sums(view.algorithm):
         raise BadInput(
             f"this attack is on secure sums, and agents of {type(view.algorithm).__name__} send messages"
         )

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hocket.algorithms.function_sharing import functions_of
+from hocket.claims import only_sums
 from hocket.privacy.attacks import (
     Attack,
     Tried,
@@ -114,7 +115,7 @@ class Measured(NamedTuple):
 
 def measure(run: Run, coalition: tuple[int, ...]) -> Measured:
     """All attacks of a coalition on a run that kept its messages, and the strongest on every honest agent."""
-    if run.algorithm is not None and profile(run.algorithm).only_sums:
+    if run.algorithm is not None and only_sums(run.algorithm):
         return _of_sums(run, coalition)
     view, everything = run.view(coalition), run.view(threat="states")
     plain = run.algorithm is None or profile(run.algorithm).plain

@@ -9,6 +9,7 @@ import numpy as np
 
 from hocket.algorithms import RssNb, in_a_sentence
 from hocket.algorithms.function_sharing import functions_of
+from hocket.claims import only_sums
 from hocket.privacy.attacks.attack import Attack
 from hocket.privacy.audit.findings import GradientSize, projected_share
 from hocket.privacy.audit.measurements import After, Attempt, Measurement, rms
@@ -90,7 +91,7 @@ def answer(audit: Audit) -> str:
     assumed = "gradients that stay the same"
     if one.form is not None:
         assumed = f"an adversary that knows that objectives are {one.form.words}"
-    anyway = profile(one.option.kind).open_anyway
+    anyway = profile(one.option.stands_for).open_anyway
     return (
         f"No theorem covers {one.label} here: to {whom}{any_of} {what} of {listed([one.weakest], labels)} would be "
         f"{judged(one.least, one.gradient_size)}, after {counted(one.leakage.rounds, 'round')}, by an estimate for "
@@ -181,7 +182,7 @@ def estimated(audit: Audit) -> list[str]:
 
 def line(one: Finding) -> str:
     """A finding in a line."""
-    bare, parts = profile(one.option.kind).hides_nothing, []
+    bare, parts = profile(one.option.stands_for).hides_nothing, []
     if one.exact:
         parts.append(f"{_listed(one, one.exact)} known exactly{': nothing hides it' if bare else ''}")
     if one.averaged:
@@ -255,14 +256,14 @@ def cell(one: Finding) -> str:
             return f" ±{least:.2g} ({known(least, one.gradient_size)})"
         return "" if who == one.exact or one.claim else " (exactly, by their form)"
 
-    over_time = "open" if profile(one.option.kind).hides_nothing else "averaging"
+    over_time = "open" if profile(one.option.stands_for).hides_nothing else "averaging"
     groups = [("exact", one.exact), (over_time, one.averaged), ("in sums", one.hidden)]
     return ", ".join(f"{len(who)} {what}{of(who)}" for what, who in groups if who)
 
 
 def several_steps(audit: Audit) -> list[str]:
     """What several steps between exchanges mean for all that is said."""
-    if audit.local_steps == 1 or all(profile(one.option.stands_for).only_sums for one in audit.findings):
+    if audit.local_steps == 1 or all(only_sums(one.option.stands_for) for one in audit.findings):
         return []
     return [
         f"{audit.local_steps} local steps between exchanges: no theorem covers them. Every estimate is of what one "
@@ -273,14 +274,14 @@ def several_steps(audit: Audit) -> list[str]:
 
 def repairs(audit: Audit) -> list[str]:
     """What to add or to change, cheapest first."""
-    bare = {one.label for one in audit.findings if profile(one.option.kind).hides_nothing}
+    bare = {one.label for one in audit.findings if profile(one.option.stands_for).hides_nothing}
     if bare == {one.label for one in audit.findings}:
         return [
             f"{' and '.join(sorted(bare))} hides nothing: for objectives that are declared polynomials choose function "
             f"sharing, which has a theorem; {RssNb.title} has none, and without independent noise it hides slopes "
             "only."
         ]
-    kinds = [one.option.kind for one in audit.findings if one.basis == "estimate"]
+    kinds = [one.option.stands_for for one in audit.findings if one.basis == "estimate"]
     caveats = [*dict.fromkeys(profile(kind).caveat for kind in kinds if profile(kind).caveat)]
     return [*_links(audit), *caveats, *_persistent(audit)]
 
@@ -305,7 +306,7 @@ def _persistent(audit: Audit) -> list[str]:
     alone = [
         (one, kind)
         for one in audit.findings
-        if one.threat == "coalition" and type(kind := one.option.kind) is RssNb
+        if one.threat == "coalition" and type(kind := one.option.stands_for) is RssNb
     ]
     fresh = next((one for one, kind in alone if not profile(kind).persistent), None)
     kept = next((one for one, kind in alone if profile(kind).persistent), None)
@@ -416,7 +417,7 @@ def statement(audit: Audit) -> tuple[str, ...]:
         "How to read ±: the standard deviation of what is not known, per coordinate, "
         f"{gradient_size(audit.gradient_size)}. Relative error 0.1: off by a tenth of that size."
     )
-    if all(profile(one.option.stands_for).only_sums for one in audit.findings):
+    if all(only_sums(one.option.stands_for) for one in audit.findings):
         return (
             f"Against whom: {who}, pooling what is seen and knowing the plan; over {about}.",
             *SUMS,

@@ -21,7 +21,7 @@ from typing import Any
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms.function_sharing import functions_of
-from hocket.claims import foreign
+from hocket.claims import foreign, named, only_sums
 from hocket.errors import BadInput
 from hocket.privacy.profile import profile, uncovered
 from hocket.privacy.stand_ins import TYPICAL
@@ -132,13 +132,12 @@ def privacy_claim(
     def none(reason: Reason, **about: Any) -> PrivacyClaim:
         return PrivacyClaim(None, Said(reason, **about))
 
-    if isinstance(algorithm, str):
-        known = TYPICAL.get(algorithm)
-    elif why := foreign(algorithm):
-        return none(Reason.FOREIGN, name=type(algorithm).__name__, why=why)
-    else:
-        known = algorithm
-    if known is not None and profile(known).only_sums:
+    known = TYPICAL.get(algorithm) if isinstance(algorithm, str) else algorithm
+    if known is not None and (why := foreign(known)):
+        return none(Reason.FOREIGN, name=type(known).__name__, why=why)
+    if isinstance(algorithm, str) and named(algorithm) is not type(known):
+        return none(Reason.NONE_FOR, name=algorithm)
+    if known is not None and only_sums(known):
         return PrivacyClaim(Theorem.SUMS, Said(Reason.SUMS))
     functions = functions_of(known)
     if known is None or functions is None or profile(known).uncovered:

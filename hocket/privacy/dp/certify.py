@@ -78,7 +78,7 @@ def certify(
 
     The `adversary` receives all messages, whoever colludes. `algorithm` is a key, with its `noise`; or the algorithm
     itself, with `problem` or `dim`, which knows its noise, and perhaps its sensitivity. Noise on gradients needs
-    `rounds`; it is scaled by α_k if a `step` is given with a key, else by α_{k−1}. `objectives` is the class that all
+    `rounds`; it is scaled by α_{k−1}, as the gradient is that it hides. `objectives` is the class that all
     objectives are declared to be of, "polynomial:2" or "any", where there is no `problem` to read it off: what may
     change must lie in the span of the noise, or nothing is promised. With a `rate` records take part in rounds by
     secret coins, and ε is smaller, by Theorem S; without `on_grid` no certificate is called exact.

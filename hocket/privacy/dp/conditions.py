@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import equinox as eqx
 import numpy as np
 
 from hocket.algorithm import Algorithm, Setting, derives_step
 from hocket.algorithms.function_sharing import functions_of
-from hocket.claims import patched
+from hocket.claims import rewritten
 from hocket.errors import NoTheorem
 from hocket.noise.draws import Draw, Gaussian
 from hocket.noise.mechanism import Mechanism
@@ -313,8 +314,8 @@ def _unread(asked: Asked, levels: Levels, setting: Setting) -> Iterator[Said]:
     for name, draw in levels.draws.items():
         if not _is_normal(draw):
             yield Said(Refusal.UNIFORM, name=name)
-    if asked.code is not None and (why := patched(asked.code)):
-        yield Said(Refusal.MISREAD, why=why)
+    if asked.code is not None:
+        yield from (Said(Refusal.MISREAD, why=why) for why in _misread(asked, asked.code, setting))
     yield from unfit(levels.algorithm, setting, carries=True, rounds=setting.rounds)
     if not asked.of_records:
         return
@@ -330,6 +331,29 @@ def _unread(asked: Asked, levels: Levels, setting: Setting) -> Iterator[Said]:
     )
     if moved_back and rule.states > 1 and any(rule.projects_gradient(k) for k in (1, 2, 3)):
         yield Said(Refusal.CARRIED_PROJECTED)
+
+
+def _misread(asked: Asked, code: Algorithm, setting: Setting) -> Iterator[str]:
+    """Why an algorithm's rounds, as they are read, are not those that a run plays."""
+    kind = type(code).__name__
+    if why := rewritten(code):
+        yield why
+    if getattr(code, "given", None) is not None:
+        yield f"given= of {kind} takes the place of random draws, and nothing is known of it"
+    if _own(code, "arrange"):
+        yield f"{kind} has arrange of its own, which may give a run another problem or network"
+    if not _own(code, "configure"):
+        return
+    if asked.problem is None:
+        yield f"{kind} has configure of its own, which may make another algorithm of it: pass problem="
+    elif not eqx.tree_equal(code.configure(asked.problem, setting.network, setting.step)[0], code):
+        yield f"configure of {kind} makes another algorithm of it for this problem"
+
+
+def _own(code: Algorithm, name: str) -> bool:
+    """Whether a method is no class's of hocket."""
+    kind = next(kind for kind in type(code).__mro__ if name in vars(kind))
+    return kind.__module__.partition(".")[0] != "hocket"
 
 
 def _is_normal(draw: Draw) -> bool:

@@ -149,7 +149,8 @@ class Refusal(Enum):
     )
     PENALTY = (
         "the proximal map of a penalty follows the step, and is not linear: what moves changes the sum over honest "
-        "agents, which pairwise noise does not hide; leave the penalty out, or take project='mixed'"
+        "agents, which pairwise noise does not hide; leave the penalty out, or take hk.CertifiedRssNb, which projects "
+        "before the step"
     )
     PROJECTED = (
         "states are projected after the step: one on the edge of the set is known, and shows its noise bare; project "

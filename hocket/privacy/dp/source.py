@@ -10,7 +10,7 @@ import numpy as np
 
 from hocket.algorithm import Algorithm, Setting
 from hocket.algorithms import BY_KEY, in_a_sentence
-from hocket.claims import NOISE_ON, mechanism
+from hocket.claims import NOISE_ON, mechanism, named
 from hocket.errors import BadInput
 from hocket.networks.network import Network
 from hocket.noise.mechanism import Mechanism
@@ -87,10 +87,16 @@ def _by_key(
     step: Step | None,
     rounds: int | None,
 ) -> Source:
-    title = in_a_sentence(BY_KEY[key])
+    kind = named(key)
+    if kind is None:
+        name = BY_KEY[key].__name__
+        return Source(
+            key, name, f"{key} stands for {name} here, and not for hocket's own code", step, rounds, None
+        )
+    title = in_a_sentence(kind)
     if key not in NOISE_ON:
         why = f"{title} has no noise that a certificate could stand on"
-        if key in TYPICAL:
+        if type(TYPICAL.get(key)) is kind:
             found = mechanism(TYPICAL[key], Setting(network, 1, step or Constant(1.0), rounds or SHORTEST))
             why = found if isinstance(found, str) else why
         return Source(key, title, why, step, rounds, None, None if sigma is None else _one(sigma))

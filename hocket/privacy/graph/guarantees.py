@@ -14,6 +14,7 @@ import numpy as np
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import FunctionSharing
+from hocket.claims import foreign, only_sums
 from hocket.errors import NoTheorem
 from hocket.networks.network import Network
 from hocket.privacy.graph.connectivity import (
@@ -23,7 +24,7 @@ from hocket.privacy.graph.connectivity import (
     vertex_connectivity,
 )
 from hocket.privacy.plain_values import plain_values
-from hocket.privacy.profile import profile, uncovered
+from hocket.privacy.profile import uncovered
 from hocket.privacy.stand_ins import TYPICAL
 from hocket.privacy.wording import counted, grouped, listed, named
 
@@ -173,12 +174,14 @@ def exposure(
 
 def refuse_without_theorem(algorithm: str | Algorithm | None) -> None:
     """P1 and P2 are proved for function sharing and for totals; without an algorithm function sharing is meant."""
-    if algorithm is None or algorithm == COVERED:
+    if algorithm is None or (isinstance(algorithm, str) and algorithm == COVERED):
         return
     kind = TYPICAL.get(algorithm) if isinstance(algorithm, str) else algorithm
-    if profile(kind).only_sums:
+    if only_sums(kind):
         return
     name = algorithm if isinstance(algorithm, str) else uncovered(algorithm)
+    if not isinstance(algorithm, str) and (why := foreign(algorithm)):
+        name = f"{type(algorithm).__name__}, for {why}"
     if not name:
         return
     raise NoTheorem(

@@ -90,7 +90,6 @@ def planned_levels(network: Network, algorithm: Algorithm, *, dim: int, step: St
     """What an algorithm with its own Δ or bound deals under this plan; noise given by hand looks like random draws."""
     if getattr(algorithm, "given", None) is not None:
         algorithm = replace(algorithm, given=None)  # type: ignore[call-arg]
-    algorithm = algorithm
     if type(algorithm) is Centralised:
         raise NoTheorem(
             f"no leakage model covers {type(algorithm).__name__}: all data lie in one place, where nothing is hidden"

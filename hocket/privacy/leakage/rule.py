@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from copy import copy
 from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from jaxtyping import Float
 
 from hocket.agent import Agent, Each
 from hocket.algorithm import Algorithm, Outgoing, SecureSum, SendEach, Setting, carry_out, opened
+from hocket.claims import parts
 from hocket.errors import NoTheorem
 from hocket.noise.draws import Balanced, Draw
 from hocket.problems.sets import Everywhere
@@ -67,19 +69,25 @@ class Mixed(NamedTuple):
 class Reader(Agent):
     """An agent whose gradients stay the same wherever they are asked for, and who notices if its number matters."""
 
-    asked: bool = False
     at: Any = 0.0
     """Where the gradients of noise functions are taken."""
 
     def disguised(self, plus: Callable[[Any], Any] | None) -> Reader:
-        self.__dict__["plus"] = None if plus is None else lambda _: plus(self.at)
-        return self
+        # Whoever is inside function sharing is shown as little of the noise here as in a run.
+        found = copy(self)
+        found.__dict__.update(plus=None if plus is None else lambda _: plus(self.at), shares={}, adders=None)
+        return found
+
+    @property
+    def asked(self) -> bool:
+        """Whether anybody has looked at its number."""
+        return bool(self.__dict__["looks"])
 
     def _number(self) -> int:
-        self.__dict__["asked"] = True
+        self.__dict__["looks"].append(True)
         return self.__dict__["index"]
 
-    index = property(_number, lambda self, number: self.__dict__.update(index=number))  # type: ignore[assignment]
+    index = property(_number, lambda self, number: self.__dict__.update(index=number, looks=[]))  # type: ignore[assignment]
 
 
 class Notes:
@@ -130,8 +138,8 @@ class _Received(NamedTuple):
 
     def each(self) -> Each:
         raise NoTheorem(
-            "no leakage model covers an algorithm that looks at single neighbours' messages: what it makes of them need "
-            "not be affine"
+            "no leakage model covers an algorithm that looks at single neighbours' messages: what it makes of them "
+            "need not be affine"
         )
 
     def mixed_with(self, own: Any) -> Any:
@@ -164,10 +172,9 @@ def rule_of(algorithm: Algorithm, plan: Setting, draws: Mapping[str, Draw], slot
     )
     given = algorithm, plan.network.n, plan.step, plan.rounds, shares
     try:
-        hash(given)
+        return _remembered(_code(algorithm), *given)
     except TypeError:  # an algorithm that holds arrays
         return Rule(*given)
-    return _remembered(*given)
 
 
 class Rule:
@@ -315,8 +322,22 @@ class Rule:
         )
 
 
-_remembered = lru_cache(maxsize=4)(Rule)
-"""Of few plans: the coefficients of a long one take tens of megabytes."""
+@lru_cache(maxsize=4)
+def _remembered(code: frozenset[Any], *given: Any) -> Rule:
+    """Of few plans: the coefficients of a long one take tens of megabytes."""
+    return Rule(*given)
+
+
+def _code(algorithm: Algorithm) -> frozenset[Any]:
+    """What an algorithm's rounds are read from. Somebody may put other code into a class that has been read once."""
+    found = [
+        (name, what)
+        for one in parts(algorithm)
+        for place in (*map(vars, type(one).__mro__), getattr(one, "__dict__", {}))
+        for name, what in place.items()
+        if callable(what) or isinstance(what, property)
+    ]
+    return frozenset(found)
 
 
 @cache

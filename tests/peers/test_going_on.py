@@ -26,8 +26,7 @@ ALGORITHMS = {
     "anchored": {"name": "rss-nb", "delta": 1.0, "persistent": 0.5},
     "rss-lb": {"name": "rss-lb", "delta": 1.0},
 }
-WHOLE = {"name": "rss-nb", "delta": 0.0, "sd": 0.1, "own": 0.01, "clip": 5.0, "grid": 2.0**-20}
-WHOLE |= {"distribution": "gaussian", "project": "mixed", "scaled_by": "last step"}
+WHOLE = {"name": "certified-rss-nb", "sd": 0.1, "own": 0.01, "clip": 5.0, "grid": 2.0**-20}
 
 
 def go_on(federation: Federation, **changes: Any) -> None:
@@ -140,19 +139,32 @@ def first_words(federation: Federation) -> list[np.ndarray]:
 @pytest.mark.parametrize(
     ("algorithm", "said"),
     [
-        ({"name": "dgd"}, "Dgd says its first state without noise"),
-        ({"name": "rss-nb", "delta": 0.0}, "Dgd says its first state without noise"),
+        ({"name": "dgd"}, "Dgd sends its first state without noise"),
+        ({"name": "rss-nb", "delta": 0.0}, "RssNb sends its first state without noise"),
+        ({"name": "certified-rss-nb", "sd": 0.0}, "CertifiedRssNb sends its first state without noise"),
+        (
+            {"name": "certified-rss-nb", "sd": 0.0, "own": 0.1},
+            "CertifiedRssNb sends its first state without noise",
+        ),
         (
             {"name": "function-sharing", "degree": 2, "bound": 0.1},
-            "Theorem 2 is about what is said from a public",
+            "Theorem 2 is about what is sent from a public",
         ),
         ({"name": "rss-nb", "delta": 1.0, "persistent": 1.0}, "with persistent = 1 there is no fresh noise"),
         (
             {"name": "rss-lb", "delta": 1.0, "unprotected": True},
-            "unprotected RSS-LB may say states without noise",
+            "unprotected RSS-LB may send states without noise",
         ),
     ],
-    ids=["dgd", "no noise", "function-sharing", "anchor alone", "unprotected"],
+    ids=[
+        "dgd",
+        "no noise",
+        "no pairs",
+        "own noise alone",
+        "function-sharing",
+        "no fresh noise",
+        "unprotected",
+    ],
 )
 def test_a_first_word_without_noise_is_refused(tmp_path, algorithm, said):
     federation = Federation(tmp_path)

@@ -17,6 +17,7 @@ from hocket.algorithms import (
 from hocket.algorithms.masked_start import MaskedStart
 from hocket.algorithms.totals import Totals
 from hocket.facet import Facet
+from hocket.noise.stds import is_above_zero
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def masked_start(algorithm: Algorithm) -> Algorithm | str:
     out of round 1: it enters with the gradients that it hides, and beside a published state it would be seen alone.
     """
     if isinstance(algorithm, RssNb | CertifiedRssNb) and type(algorithm) in (RssNb, CertifiedRssNb):
-        if isinstance(algorithm, RssNb) and algorithm.given is None and not algorithm.delta:
+        if not _deals(algorithm):
             return _bare(algorithm)
         if algorithm.persistent < 1:
             return MaskedStart(algorithm)
@@ -73,6 +74,13 @@ def masked_start(algorithm: Algorithm) -> Algorithm | str:
             "give everybody two links and leave unprotected out"
         )
     return _bare(algorithm)
+
+
+def _deals(algorithm: RssNb | CertifiedRssNb) -> bool:
+    """Whether neighbours deal each other any noise; own noise alone would leave round 1 bare, as α_0 = 0."""
+    if isinstance(algorithm, CertifiedRssNb):
+        return is_above_zero(algorithm.sd)
+    return algorithm.given is not None or algorithm.delta > 0
 
 
 def _bare(algorithm: Algorithm) -> str:

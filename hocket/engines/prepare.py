@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,14 +53,16 @@ def prepare(
     judge: Problem | None = None,
     gauge: Gauge | None = None,
     room: SharedLayout | None = None,
+    beside: Mapping[str, Draw] | None = None,
 ) -> Program:
     """Lay out everything a run of the job's algorithm, or of one that stands for it, computes with.
 
     With a `judge`, a problem of one agent, losses are measured on that: on held-out data, where nobody knows f*. With
-    `room`, the network is laid out in that, so that others that fit into it share the program.
+    `room`, the network is laid out in that, so that others that fit into it share the program. `beside` is what others
+    draw that share it: a run without noise draws zeros in its place.
     """
     keep_compiled()
-    draws = job.draws(algorithm)
+    draws = job.draws(algorithm) or {name: _of_size_zero(draw) for name, draw in (beside or {}).items()}
     _check_counters(draws, job.own_network)
     by_slot = job.channel is not None or any(isinstance(draw, Balanced) for draw in draws.values())
     if by_slot:
@@ -93,6 +96,11 @@ def prepare(
         lambda leaf: float(leaf) if np.ndim(leaf) == 0 else jax.device_put(leaf), job.own_problem.feasible
     )
     return eqx.tree_at(lambda program: program.problem.feasible, on_device(program, job.dtype), feasible)
+
+
+def _of_size_zero(draw: Draw) -> Draw:
+    size = next(name for name in ("scale", "gamma", "bound", "sigma") if hasattr(draw, name))
+    return dataclasses.replace(draw, **{size: 0 * getattr(draw, size)})
 
 
 def _order(problem: Problem) -> np.ndarray | None:

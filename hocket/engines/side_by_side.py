@@ -73,7 +73,7 @@ class LaneResults:
 def check_drawn(algorithm: Algorithm) -> None:
     """Refuse noise that compiled code cannot draw."""
     if getattr(algorithm, "given", None) is not None:
-        raise BadAlgorithm("a sweep draws its own noise; leave noise= out, or use solve for a single run")
+        raise BadAlgorithm("a sweep draws its own noise; leave given= out, or use solve for a single run")
     if stored_of(algorithm) is not None or getattr(algorithm, "grid", None) is not None:
         raise BadAlgorithm(
             "a sweep draws its noise in compiled code, and noise on a grid is drawn before; leave grid= out, or use "

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from hocket.algorithm import Algorithm
+from hocket.engines.compiled.program import Program
 from hocket.engines.prepare import prepare
 from hocket.engines.progress import Bar
 from hocket.engines.side_by_side import LaneResults, check_drawn, play_together
@@ -178,7 +179,7 @@ def sweep(
             played = [
                 play_together(
                     row,
-                    [prepare(job, job.algorithm, averaging=time_average, room=room) for job in row],
+                    _prepared(row, averaging=time_average, room=room),
                     numbers,
                     exact=measure == "exact",
                     tell=tell,
@@ -188,6 +189,12 @@ def sweep(
         finally:
             bar.close()
     return _gathered(jobs[0][0], played, axes)
+
+
+def _prepared(row: Sequence[Job], *, averaging: bool, room: SharedLayout | None) -> list[Program]:
+    """One program's layout for each job of a row; where some have no noise, they draw zeros."""
+    drawn = next((drawn for job in row if (drawn := job.draws(job.algorithm))), {})
+    return [prepare(job, job.algorithm, averaging=averaging, room=room, beside=drawn) for job in row]
 
 
 def _gathered(job: Job, played: list[LaneResults], axes: dict[str, tuple[Any, ...]]) -> Sweep:

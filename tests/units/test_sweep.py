@@ -98,7 +98,7 @@ REFUSED = {
     "an unknown parameter": (
         lambda: sweep(hk.RssNb(1.0), sigma=[1]),
         BadAlgorithm,
-        "RssNb has no number called sigma to sweep over; it has delta, failure, own, persistent, sd$",
+        "RssNb has no number called sigma to sweep over; it has delta, failure, persistent$",
     ),
     "a parameter of DGD": (lambda: sweep(hk.Dgd(), delta=[1]), BadAlgorithm, "it has none"),
     "something compiled in": (
@@ -119,7 +119,7 @@ REFUSED = {
         "changes the program itself",
     ),
     "noise brought along": (
-        lambda: sweep(hk.RssNb(1.0, noise=lambda i, j, k: 0.0), delta=[1]),
+        lambda: sweep(hk.RssNb(1.0, given=lambda i, j, k: 0.0), delta=[1]),
         BadAlgorithm,
         "draws its own noise",
     ),

@@ -31,11 +31,11 @@ class NoisyDescent(Algorithm):
     """Normal noise of each link and each agent, scaled like the gradient that it hides."""
 
     def round(self, agent: Any, state: Any, k: Any) -> Round:
-        word = state + agent.step(k - 1) * (agent.paired_noise(k) + agent.own_noise(k))
+        word = state + agent.step(k - 1) * (agent.noise("paired") + agent.noise("own"))
         received = yield Broadcast(word)
         return agent.descend(agent.mix(word, received), k)
 
-    def draws(self, setting: Setting) -> Mapping[str, Draw]:
+    def noise(self, setting: Setting) -> Mapping[str, Draw]:
         links = np.full((1, len(setting.network.links)), SIGMA)
         return {
             "paired": Paired(links, width=setting.dim, label=1, first=2, normal=True),

@@ -27,16 +27,16 @@ class HeavyBall(Algorithm):
     momentum: float = 0.5
     """The part of its last move that an agent makes once more."""
 
-    def setup(self, agent: Agent, x: Any) -> Rolling:
+    def init(self, agent: Agent, x: Any) -> Rolling:
         return Rolling(x, 0 * x)
 
     def round(self, agent: Agent, state: Rolling, k: Any) -> Round:
-        w = state.x + agent.step(k) * agent.paired_noise(k)
+        w = state.x + agent.step(k) * agent.noise("paired")
         received = yield Broadcast(w)
         v = agent.mix(w, received)
         ahead = v + self.momentum * state.move
         x = agent.feasible.project(ahead - agent.step(k) * agent.gradient(v))
         return Rolling(x, x - v)
 
-    def draws(self, setting: Setting) -> Mapping[str, Draw]:
-        return hk.RssNb(self.delta).draws(setting)
+    def noise(self, setting: Setting) -> Mapping[str, Draw]:
+        return hk.RssNb(self.delta).noise(setting)

@@ -50,7 +50,7 @@ def bare(agent, state, k):
 class Mine(hk.RssNb):
     round: Any
 
-honest = hk.RssNb.certified(1.0, 0.5)
+honest = hk.CertifiedRssNb(1.0, 0.5)
 found = certificate(honest)
 assert found.holds and found.epsilon(1e-6) < 100, found.reason
 numbers = {one.name: getattr(honest, one.name) for one in dataclasses.fields(honest)}

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from hocket.algorithm import Algorithm
-from hocket.algorithms.function_sharing import functions_of
+from hocket.algorithms.function_sharing import functions_of, stored_of
 from hocket.errors import HocketError
 from hocket.federation.audit.plan_certificate import certificate_for
 from hocket.federation.plan.plan import FederationPlan
@@ -108,7 +108,7 @@ def account_of(
 
 def _same_noise(before: ServedPlan | None, now: ServedPlan) -> bool:
     """Whether two runs on the same data followed the same noisy sum, which was made once."""
-    if before is None or getattr(now.run.algorithm, "stored", None) is None:
+    if before is None or stored_of(now.run.algorithm) is None:
         return False
     return (
         before.names == now.names
@@ -170,7 +170,7 @@ def _kept_on_other_terms(one: EarlierRun, others: Sequence[EarlierRun], plan: Fe
     return any(
         other.plan is not None
         and not other.plan.is_study
-        and getattr(other.plan.run.algorithm, "keeps_noise", False)
+        and profile(other.plan.run.algorithm).persistent
         and not _same_noise(other.plan, one.plan)
         for other in beside
     )

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from hocket.algorithm import Algorithm, Setting
+from hocket.algorithms.certified_rss_nb import CertifiedRssNb
 from hocket.algorithms.clipped_messages import cut
 from hocket.algorithms.function_sharing import functions_of
 from hocket.engines.transcripts import Transcripts, transcripts
@@ -113,7 +114,7 @@ def likelihood_ratios(
     """Play so many runs in each of two worlds, and tell them apart as well as anybody can who hears all words.
 
     The worlds are two problems that differ in what the coalition does not hold. Noise must be normal; X must not cut
-    steps short (all of ℝ^D, or `project="mixed"`). Runs have the seeds 0, 1, … in the first world, and the next ones in
+    steps short (all of ℝ^D, or `CertifiedRssNb`). Runs have the seeds 0, 1, … in the first world, and the next ones in
     the second.
     """
     if network.period > 1:
@@ -136,14 +137,14 @@ def _check_normal(test: Comparison) -> None:
     if bounded:
         raise BadInput(
             f"noise of kind {', '.join(bounded)} is uniform, and likelihood ratios here are of normal noise; take "
-            "distribution='gaussian'"
+            "distribution='gaussian', or CertifiedRssNb"
         )
 
 
 def _mixed(test: Comparison, said: Transcripts) -> np.ndarray:
     """Where the honest agents took their gradients: (runs, rounds, honest, dim)."""
     v = np.einsum("ji,rkid->rkjd", test.network.B, said.words[:, :-1])
-    if getattr(test.inner, "project", None) == "mixed":
+    if isinstance(test.inner, CertifiedRssNb):  # which projects before the step
         with jax.enable_x64(True):
             v = np.asarray(jax.vmap(test.worlds[0].feasible.project)(v.reshape(-1, v.shape[-1]))).reshape(
                 v.shape

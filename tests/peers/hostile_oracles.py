@@ -20,6 +20,7 @@ from hocket.federation.runtime.noise_shares import ChainStreams, shares
 from hocket.federation.runtime.payload import WireMessages, arrays_for
 from hocket.federation.runtime.peer import Played
 from hocket.federation.runtime.role import MemberRole
+from hocket.federation.workloads.needs import needs
 from hocket.federation.workloads.task import LocalSteps
 from hocket.links.noise_keys import LinkKeys, next_chain
 from hocket.links.wire import Limits, unpack
@@ -62,7 +63,7 @@ def broken(stage: Stage) -> list[str]:
 def _to_each(one: Honest) -> bool:
     """Whether neighbours are told different words: of a sum, numbers go along a tree and to others the point alone."""
     algorithm = one.member.role().algorithm
-    return isinstance(algorithm, RssLb) or algorithm.sums
+    return isinstance(algorithm, RssLb) or needs(algorithm).sums
 
 
 def check(stages: Iterable[Stage]) -> None:
@@ -87,7 +88,7 @@ def unplanned(stage: Stage, one: Honest) -> Iterator[str]:
     for k, states in one.states.items():
         if len(states) > 1:
             yield f"{len(states)} different states at the beginning of round {k}"
-    if one.member.role().algorithm.sums:
+    if needs(one.member.role().algorithm).sums:
         yield from unplanned_sums(one, functools.partial(streams, stage, one))
         return
     for said in {(said.round, said.message): said for said in one.said}.values():

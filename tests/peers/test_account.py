@@ -123,7 +123,7 @@ def test_one_without_noise_leaves_nothing_to_promise(tmp_path):
     assert "has no certificate" in account(other, study()).words[-1]
 
 
-@pytest.mark.parametrize(("wanted", "key"), [(MEMBER, "rss-nb"), (TRANSFER, "function-sharing")])
+@pytest.mark.parametrize(("wanted", "key"), [(MEMBER, "certified-rss-nb"), (TRANSFER, "function-sharing")])
 def test_what_hides_something_else_than_a_row_is_not_composed_as_one(tmp_path, wanted, key):
     plan = drawn(wanted, key=key)
     begun(Home(tmp_path), study())
@@ -246,7 +246,11 @@ def test_the_store_is_one_file(tmp_path: Path):
 
 def test_who_left_an_earlier_run_is_counted_when_its_folder_is_gone(tmp_path):
     """A finished run's folder may be removed, and with it went who left: ε = 1.45 in all was promised for 1.79."""
-    home, first, second = Home(tmp_path), drawn(MEMBER, key="rss-nb"), drawn(MEMBER, key="rss-nb", run=AGAIN)
+    home, first, second = (
+        Home(tmp_path),
+        drawn(MEMBER, key="certified-rss-nb"),
+        drawn(MEMBER, key="certified-rss-nb", run=AGAIN),
+    )
     begun(home, first)
     nobody = account(home, second)
     home.accounts.leave(first.run_hash.hex(), {first.names[0]: 5})

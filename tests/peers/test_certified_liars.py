@@ -61,7 +61,7 @@ class Certified(Federation):
         self, cards: list[Card], *, after: FederationPlan | None = None, **changes: Any
     ) -> FederationPlan:
         found = certified_draft(
-            cards, "complete", "rss-nb", MEMBER, dimension=DIM, objectives="any", rounds=self.rounds
+            cards, "complete", "certified-rss-nb", MEMBER, dimension=DIM, objectives="any", rounds=self.rounds
         )
         return draw_up(
             cards,
@@ -239,7 +239,7 @@ class Careless:
 def test_a_task_that_clips_and_is_not_finite_far_out_is_refused():
     from .test_certified_plans import drawn
 
-    plan = drawn(Wanted(1.0, 1e-6, 1, sensitivity=0.1), key="rss-nb", objectives="any")
+    plan = drawn(Wanted(1.0, 1e-6, 1, sensitivity=0.1), key="certified-rss-nb", objectives="any")
     check_records(Careless(lambda each: np.where(np.isfinite(each).all(axis=1)[:, None], each, 0)), plan)
     with pytest.raises(
         BadInput, match=r"at -1e\+06 in every coordinate.* gradient is not finite.* as Clipped"

@@ -85,8 +85,8 @@ def before(plan: FederationPlan, **changes) -> EarlierRun:
     [
         (RECORD, "function-sharing", "A2", "exact"),
         (TRANSFER, "function-sharing", "A1", "exact"),
-        (MEMBER, "rss-nb", "B1", "exact"),
-        (Wanted(1.0, 1e-6, 1, sensitivity=0.1), "rss-nb", "B1", "real-arithmetic model"),
+        (MEMBER, "certified-rss-nb", "B1", "exact"),
+        (Wanted(1.0, 1e-6, 1, sensitivity=0.1), "certified-rss-nb", "B1", "real-arithmetic model"),
     ],
     ids=["record", "transfer", "member", "record-nb"],
 )
@@ -110,7 +110,7 @@ LADDER = {"cards": SIX, "topology": "grid:2x3"}
 
 @pytest.mark.parametrize(
     ("wanted", "key"),
-    [(RECORD, "function-sharing"), (MEMBER, "rss-nb")],
+    [(RECORD, "function-sharing"), (MEMBER, "certified-rss-nb")],
     ids=["record", "member"],
 )
 def test_where_links_are_not_alike_each_has_the_noise_it_takes(wanted, key):
@@ -229,7 +229,7 @@ def test_a_number_that_is_not_so_is_refused_and_cannot_be_accepted(changes, said
 def test_columns_bound_no_gradient():
     """With x free to grow, a record's gradient a(aᵀx − b) is larger than any S that its columns give."""
     forged = changed(
-        drawn(Wanted(1.0, 1e-6, 1, sensitivity=4.0), key="rss-nb"), columns=[1.0] * DIM, target=1.0
+        drawn(Wanted(1.0, 1e-6, 1, sensitivity=4.0), key="certified-rss-nb"), columns=[1.0] * DIM, target=1.0
     )
     with pytest.raises(UnsafePlan, match="noise is on gradients, which grow with x"):
         check_certificate(forged)
@@ -247,7 +247,7 @@ def test_less_noise_than_promised_is_refused():
 
 def test_what_is_disclosed_for_a_verification_is_hidden_from_nobody():
     with pytest.raises(UnsafePlan, match="what members disclose for that shows gradients bare"):
-        check_certificate(drawn(MEMBER, key="rss-nb", run={"verifiable": True}))
+        check_certificate(drawn(MEMBER, key="certified-rss-nb", run={"verifiable": True}))
 
 
 def test_noise_on_objectives_is_certified_on_a_grid_alone():
@@ -266,15 +266,15 @@ def test_the_audit_begins_with_the_certificate():
 
 
 def test_what_nobody_can_check_is_said():
-    by_hand = drawn(Wanted(1.0, 1e-6, 1, sensitivity=0.1), key="rss-nb")
+    by_hand = drawn(Wanted(1.0, 1e-6, 1, sensitivity=0.1), key="certified-rss-nb")
     assert "is every member's own word" in check_certificate(by_hand).words[0]
     assert "own word" not in check_certificate(drawn()).words[0]
 
 
 def test_fresh_noise_composes_over_runs_and_kept_noise_does_not():
-    fresh = drawn(MEMBER, key="rss-nb")
+    fresh = drawn(MEMBER, key="certified-rss-nb")
     once = certificate_of_plan(fresh).mu
-    again = drawn(MEMBER, key="rss-nb", run={"id": 16 * "1"})
+    again = drawn(MEMBER, key="certified-rss-nb", run={"id": 16 * "1"})
     found = check_certificate(again, earlier=[before(fresh)])
     assert found.composed == pytest.approx(np.sqrt(2) * once)
     assert found.composed_epsilon == pytest.approx(gdp.epsilon(np.sqrt(2) * once, 1e-6))
@@ -295,7 +295,7 @@ def test_fresh_noise_composes_over_runs_and_kept_noise_does_not():
 )
 def test_an_earlier_run_is_counted_for_what_is_hidden_now_and_not_for_less(wanted):
     """ε = 1 for a tenth is no ε = 1 for ten: of what is a hundred times as large it told a hundred times as much."""
-    how = {"key": "rss-nb", "objectives": "polynomial:1"}
+    how = {"key": "certified-rss-nb", "objectives": "polynomial:1"}
     small, large = drawn(wanted, **how), dataclasses.replace(wanted, sensitivity=10.0)
     later = drawn(large, run={"id": 16 * "1"}, **how)
     once = certificate_of_plan(small).mu
@@ -306,8 +306,8 @@ def test_an_earlier_run_is_counted_for_what_is_hidden_now_and_not_for_less(wante
 
 
 def test_whoever_left_since_counts_as_a_colluder_in_earlier_runs():
-    five = drawn(MEMBER, key="rss-nb", cards=tuple(CARDS))
-    four = drawn(MEMBER, key="rss-nb", run={"id": 16 * "1"})
+    five = drawn(MEMBER, key="certified-rss-nb", cards=tuple(CARDS))
+    four = drawn(MEMBER, key="certified-rss-nb", run={"id": 16 * "1"})
     found = check_certificate(four, earlier=[before(five)])
     both = certificate_of_plan(five, leavers=[4]).mu
     assert both > certificate_of_plan(five).mu
@@ -315,13 +315,15 @@ def test_whoever_left_since_counts_as_a_colluder_in_earlier_runs():
 
 
 def test_nothing_is_promised_of_runs_without_a_certificate():
-    plain = dataclasses.replace(drawn(MEMBER, key="rss-nb"), certificate=None)
-    found = check_certificate(drawn(MEMBER, key="rss-nb", run={"id": 16 * "1"}), earlier=[before(plain)])
+    plain = dataclasses.replace(drawn(MEMBER, key="certified-rss-nb"), certificate=None)
+    found = check_certificate(
+        drawn(MEMBER, key="certified-rss-nb", run={"id": 16 * "1"}), earlier=[before(plain)]
+    )
     assert found.composed == np.inf
     assert "has no certificate" in found.words[1]
     json.dumps(found.to_json(), allow_nan=False)
     other = drawn()  # for records, and with noise that is kept
-    found = check_certificate(drawn(MEMBER, key="rss-nb"), earlier=[before(other)])
+    found = check_certificate(drawn(MEMBER, key="certified-rss-nb"), earlier=[before(other)])
     assert "was certified for one record" in found.words[1]
 
 
@@ -403,7 +405,7 @@ def test_two_records_that_are_farther_apart_than_is_counted_are_refused():
 
 
 def test_a_task_that_clips_at_more_than_is_counted_is_refused():
-    plan = drawn(Wanted(1.0, 1e-6, 1, sensitivity=0.1), key="rss-nb", objectives="any")
+    plan = drawn(Wanted(1.0, 1e-6, 1, sensitivity=0.1), key="certified-rss-nb", objectives="any")
     data = np.ones((40, DIM)), np.ones(40)
     fits, exceeds = (
         ClippedTask(lambda x, one: (one[0] @ x - one[1]) ** 2, data, DIM, clip=1.0, batch=batch, size=40)
@@ -419,7 +421,7 @@ def test_a_task_that_clips_at_more_than_is_counted_is_refused():
 @pytest.mark.parametrize("wrong", [{"moves": float("nan")}, {"moves": -0.1}, {"rate": float("nan")}], ids=str)
 def test_a_task_that_says_no_number_of_how_it_clips_is_refused(wrong):
     """NaN is not larger than what is counted, and passed for as little."""
-    plan = drawn(Wanted(1.0, 1e-6, 1, sensitivity=0.1, rate=0.25), key="rss-nb", objectives="any")
+    plan = drawn(Wanted(1.0, 1e-6, 1, sensitivity=0.1, rate=0.25), key="certified-rss-nb", objectives="any")
 
     class Own(ClippedTask):
         rate = wrong.get("rate", 0.1)
@@ -463,10 +465,13 @@ def test_links_are_chosen_among_those_that_can_be_had():
         (lambda: Wanted(1.0, 1e-6, 1), "--columns and --target"),
         (lambda: Wanted(1.0, 1e-6, 1, clip=1.0), "--protect member"),
         (lambda: drawn(dataclasses.replace(RECORD, columns=(1.0, 1.0))), "--columns has 2 numbers"),
-        (lambda: drawn(key="dgd"), "no noise that an ε could rest on; plan one of rss-nb, function-sharing"),
+        (
+            lambda: drawn(key="dgd"),
+            "no noise that an ε could rest on; plan one of certified-rss-nb, function-sharing",
+        ),
         (lambda: drawn(objectives="any"), "objectives are any, and FS hides quadratics"),
         (lambda: drawn(MEMBER), "nothing bounds how much a whole member's weighs"),
-        (lambda: drawn(key="rss-nb"), "rss-nb hides gradients, which grow with x"),
+        (lambda: drawn(key="certified-rss-nb"), "certified-rss-nb hides gradients, which grow with x"),
         (lambda: drawn(dataclasses.replace(RECORD, colluders=3), topology=AUTO), "nobody to hide behind"),
     ],
 )
@@ -527,7 +532,7 @@ def test_members_are_clipped_to_a_typical_gradient_unless_told_otherwise():
     for clip, size, cut in ((None, 1.5, 3.0), (0.25, 1.5, 0.25)):
         options = EpsilonOptions(epsilon=1.0, protect="member", clip=clip)
         audit = {"colluders": 1, "gradient_size": size}
-        made = draft(options, CARDS, "complete", "rss-nb", {}, task, audit, **asked)
+        made = draft(options, CARDS, "complete", "certified-rss-nb", {}, task, audit, **asked)
         assert made is not None
         assert made.algorithm["clip"] == cut
         assert f"cut to {cut:g} times the step" in " ".join(price_in_words(made))
@@ -544,7 +549,7 @@ def clipped(batch: int, size: int) -> ClippedTask:
 
 
 def test_secret_coins_are_planned_signed_run_and_composed():
-    how = {"key": "rss-nb", "objectives": "any"}
+    how = {"key": "certified-rss-nb", "objectives": "any"}
     plan, plain = drawn(COINS, **how), drawn(dataclasses.replace(COINS, rate=None), **how)
     assert plan.algorithm.own < 0.6 * plain.algorithm.own
     found = check_certificate(parse_plan(plan_text(plan)))
@@ -574,7 +579,7 @@ def test_secret_coins_are_planned_signed_run_and_composed():
 
 
 def test_a_task_whose_coins_fall_more_often_or_that_does_not_say_how_it_clips_is_refused():
-    plan = drawn(COINS, key="rss-nb", objectives="any")
+    plan = drawn(COINS, key="certified-rss-nb", objectives="any")
     check_records(clipped(5, 20), plan)
     with pytest.raises(BadInput, match=r"probability 0\.5, .* counts 0\.25"):
         check_records(clipped(10, 20), plan)

@@ -253,7 +253,7 @@ def played_again(federation: Federation, dead: str) -> dict[str, np.ndarray]:
     locals_ = [LocalSteps(task_of(j), 1, one.batch) for j, one in enumerate(streams)]
     start = federation.member("ash").start()
     states: list[Any] = [
-        role.algorithm.setup(role.agent(1, kept_shares(role, one), local), start)
+        role.algorithm.init(role.agent(1, kept_shares(role, one), local), start)
         for role, one, local in zip(roles, streams, locals_, strict=True)
     ]
     for k in range(1, plan.run.rounds + 2):

@@ -7,7 +7,7 @@ import pytest
 
 import hocket as hk
 from hocket.algorithm import Setting
-from hocket.algorithms.rss_nb_noise import link_sd
+from hocket.algorithms.pairwise_noise import link_sd
 from hocket.federation.runtime.noise_shares import ChainStreams, directed, shares
 from hocket.federation.runtime.role import MemberRole
 
@@ -37,9 +37,9 @@ ALGORITHMS = {
     "fs with aug-dgm": hk.FunctionSharing(degree=2, bound=0.1, inner=hk.AugDgm()),
     "safeguarded": hk.FunctionSharing(degree=2, bound=0.1, inner=hk.Safeguard(hk.AugDgm())),
     "joint average, own": hk.JointAverage(own=0.1, clip=2.0),
-    "own": hk.RssNb.certified(sd=0.3, own=0.1),
-    "whole numbers": hk.RssNb.certified(sd=0.3, own=0.1, clip=2.0, grid=2.0**-20),
-    "whole numbers by link": hk.RssNb.certified(
+    "own": hk.CertifiedRssNb(sd=0.3, own=0.1),
+    "whole numbers": hk.CertifiedRssNb(sd=0.3, own=0.1, clip=2.0, grid=2.0**-20),
+    "whole numbers by link": hk.CertifiedRssNb(
         sd={(0, 1): 0.1, (1, 2): 0.2, (2, 3): 0.3, (3, 4): 0.4, (4, 0): 0.5}, clip=2.0, grid=2.0**-20
     ),
     "fs by link": hk.FunctionSharing(degree=4, sd=[0.01, 0.02, 0.03, 0.04, 0.05]),
@@ -84,11 +84,11 @@ def test_final_states_equal_the_replay(algorithm, tmp_path):
 @pytest.mark.parametrize(
     "algorithm",
     [
-        hk.RssNb.certified(0.3, 0.1),
-        hk.RssNb(0.0, sd=[0.1, 0.2, 0.3, 0.4, 0.5]),
-        hk.RssNb(0.3, project="mixed"),
+        hk.CertifiedRssNb(0.3, 0.1),
+        hk.CertifiedRssNb([0.1, 0.2, 0.3, 0.4, 0.5]),
+        hk.CertifiedRssNb(0.3, persistent=0.5),
     ],
-    ids=["certified", "by link", "mixed"],
+    ids=["certified", "by link", "persistent"],
 )
 def test_true_words_outside_the_set_are_believed_where_nothing_bounds_them(algorithm, tmp_path):
     problem = hk.polynomials([[0, 1, 1], [0, -1, 2], [0, 0.5, 0.5], [0, 0, 1], [0, 2, 3]], box=(0.5, 0.6))
@@ -108,7 +108,7 @@ def test_own_noise_is_each_members_own():
     """Two members' differ, a round's is not the next one's, and their deviation is what the plan says."""
     plan = Setting(hk.Network.cycle(3), 20_000, hk.Constant(0.1), 10)
     roles = [
-        MemberRole(j, plan, hk.RssNb.certified(1.0, 0.25), hk.Everywhere(), np.dtype(np.float64))
+        MemberRole(j, plan, hk.CertifiedRssNb(1.0, 0.25), hk.Everywhere(), np.dtype(np.float64))
         for j in (0, 1)
     ]
     keys = {1: b"1" * 32, 2: b"2" * 32, 0: b"0" * 32}
@@ -136,12 +136,12 @@ FAN = hk.Network([*SIGMA])
 @pytest.mark.parametrize(
     ("algorithm", "dim"),
     [
-        (hk.RssNb(0.0, sd=SIGMA), 4000),
-        (hk.RssNb.certified(SIGMA, clip=1.0, grid=2.0**-16), 1000),
+        (hk.CertifiedRssNb(SIGMA), 4000),
+        (hk.CertifiedRssNb(SIGMA, clip=1.0, grid=2.0**-16), 1000),
         (hk.FunctionSharing(1, sd=SIGMA, family="linear"), 2000),
         (hk.FunctionSharing(2, sd=[*SIGMA.values()], family="quadratic", grid=2.0**-16), 40),
     ],
-    ids=["rss-nb", "rss-nb-grid", "fs", "fs-grid"],
+    ids=["certified", "certified-grid", "fs", "fs-grid"],
 )
 def test_every_link_has_the_deviation_that_the_plan_gives_it(algorithm, dim):
     """Both ends draw the same there, as widely spread as its σ says; and what is dealt cancels."""

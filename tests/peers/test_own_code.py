@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +13,11 @@ import pytest
 from hocket.cli.audit import audit
 from hocket.cli.peer import peer
 from hocket.config.own_algorithm import digest_of_source
-from hocket.errors import BadConfig, BadInput, BadPlan
+from hocket.errors import BadAlgorithm, BadConfig, BadInput, BadPlan
 from hocket.federation.monitoring.member_report import write_member_report
 from hocket.federation.plan.own_code import OwnCode
 from hocket.federation.plan.plan_file import parse_plan, plan_text, read_plan
+from hocket.federation.runtime.participation import take_part
 from hocket.federation.state.home import Home
 from hocket.federation.state.run_folder import RunFolder
 from hocket.federation.state.served_plan import ServedPlan, record_of
@@ -33,11 +36,11 @@ class Mine(hk.Algorithm):
     gain: float = 1.0
     delta: float = 1.0
 
-    def draws(self, setting):
-        return hk.RssNb(self.delta).draws(setting)
+    def noise(self, setting):
+        return hk.RssNb(self.delta).noise(setting)
 
     def round(self, agent, state, k):
-        w = state + agent.step(k) * agent.paired_noise(k)
+        w = state + agent.step(k) * agent.noise("paired")
         received = yield hk.Broadcast(w)
         v = agent.mix(w, received)
         return agent.prox(v - self.gain * agent.step(k) * agent.gradient(v), k)
@@ -184,3 +187,81 @@ def test_several_local_steps_are_for_those_that_descend(tmp_path):
     federation.plan = federation.signed(federation.drawn(cards, local_steps=2))
     with pytest.raises(BadInput, match=r"Mine takes a gradient by itself.*plan one local step"):
         play(federation.member(name) for name in federation.names)
+
+
+SUMS = """
+import hocket as hk
+from hocket.federation.workloads.needs import Needs, needs
+
+
+class Silent(hk.Algorithm):
+    def round(self, agent, state, k):
+        total = yield hk.SecureSum(state)
+        return agent.descend(total / agent.members, k)
+
+
+class Masked(Silent):
+    def noise(self, setting):
+        return hk.RssNb(1.0).noise(setting)
+
+
+class Late(Masked):
+    def round(self, agent, state, k):
+        received = yield hk.Broadcast(agent.perturb(state, paired=agent.step(k)))
+        total = yield hk.SecureSum(agent.mix(state, received))
+        return agent.descend(total / agent.members, k)
+
+
+class Stated(Silent):
+    pass
+
+
+needs.add(Needs(sums=True), Stated)
+"""
+
+
+def summing(folder, name, **more):
+    Path("sums.py").write_text(SUMS)
+    own = OwnCode(named=f"sums.py:{name}")
+    return Federation(folder, rounds=40, algorithm=own.table(), own=own, **more)
+
+
+@pytest.mark.parametrize("name", ["Silent", "Masked", "Late"])
+def test_a_sum_that_nothing_was_prepared_for_is_refused(tmp_path, name):
+    """Without keys it ended in a traceback; with those of other noise it ran, and members could be dropped from it."""
+    federation = summing(tmp_path, name)
+    cured = (
+        rf"{name} asks for a secure sum, .* State it in its file.* needs\.add\(Needs\(sums=True\), {name}\)"
+    )
+
+    async def everybody():
+        async with asyncio.timeout(60):
+            taking = [take_part(federation.member(member)) for member in federation.names]
+            return await asyncio.gather(*taking, return_exceptions=True)
+
+    ends = asyncio.run(everybody())
+    assert all(isinstance(end, BadAlgorithm) and re.search(cured, str(end)) for end in ends), ends
+
+
+def test_a_sum_that_was_stated_is_taken_and_takes_nobody_away(tmp_path):
+    federation = summing(tmp_path, "Stated")
+    ends = play(federation.member(name) for name in federation.names)
+    mean = np.mean([target(j) for j in range(3)], axis=0)
+    for end in ends:
+        np.testing.assert_array_equal(end.published, ends[0].published)
+        np.testing.assert_allclose(end.published, mean, atol=0.1)
+    cards = [federation.plan.card(name) for name in federation.names]
+    with pytest.raises(BadPlan, match="no sum can be taken without a member"):
+        federation.drawn(cards, drop_after="24h")
+
+
+def test_joint_averages_inside_function_sharing_are_sums_too(tmp_path):
+    """A member could be dropped in the middle of one, and means of states were taken beside them."""
+    inside = {"name": "function-sharing", "degree": 2, "bound": 0.1, "inner": "joint-average"}
+    federation = Federation(tmp_path, rounds=40, algorithm=inside)
+    ends = play(federation.member(name) for name in federation.names)
+    np.testing.assert_array_equal(ends[1].published, ends[0].published)
+    cards = [federation.plan.card(name) for name in federation.names]
+    for asked, said in (({"drop_after": "24h"}, "no sum can be taken without"), ({"means": 5}, "means = 0")):
+        with pytest.raises(BadPlan, match=said):
+            federation.drawn(cards, **asked)

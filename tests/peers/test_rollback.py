@@ -11,6 +11,7 @@ import pytest
 
 from hocket.algorithms import RssLb
 from hocket.errors import HocketError
+from hocket.federation.workloads.needs import needs
 from hocket.links.handshake import FromSystem
 from hocket.links.wire import Kind
 
@@ -72,7 +73,9 @@ def harm(stage: RolledBack) -> Iterable[str]:
     """Two words for a round, or an end that does not tell the operator what happened."""
     for name, one in stage.honest.items():
         algorithm = one.member.role().algorithm
-        by_receiver = isinstance(algorithm, RssLb) or algorithm.sums  # numbers go to some, and to others none
+        by_receiver = (
+            isinstance(algorithm, RssLb) or needs(algorithm).sums
+        )  # numbers go to some, and to others none
         yield from (f"{name}: {words}" for words in said_twice(one, by_receiver=by_receiver))
         if one.error is not None and not isinstance(one.error, HocketError):
             yield f"{name} crashed with {type(one.error).__name__}: {one.error}"

@@ -28,7 +28,7 @@ def test_shares_are_dealt_as_in_the_simulator(network, persistent, tmp_path):
     streams = [company._streams(role) for role in roles]
     for k in range(1, 5):
         dealt = [shares(role, stream, k) for role, stream in zip(roles, streams, strict=True)]
-        for name, draw in company.algorithm.draws(company.plan).items():
+        for name, draw in company.algorithm.noise(company.plan).items():
             both = np.zeros((2, 1, len(network.links), PROBLEM.dim))
             for role, stream in zip(roles, streams, strict=True):
                 drawn = directed(role, stream, name, k)

@@ -52,8 +52,8 @@ def before(home: Home, plan, task) -> tuple[EarlierRun, ...]:
     return earlier_runs(home, plan, data=salted_digest(home, task), rows=row_digests(home, task))
 
 
-FRESH = drawn(MEMBER, key="rss-nb", run={"id": 16 * "1"})
-OTHER = renamed(drawn(MEMBER, key="rss-nb"), "trial-7-again")
+FRESH = drawn(MEMBER, key="certified-rss-nb", run={"id": 16 * "1"})
+OTHER = renamed(drawn(MEMBER, key="certified-rss-nb"), "trial-7-again")
 
 
 def test_another_name_does_not_start_the_account_at_zero(tmp_path):

@@ -22,6 +22,7 @@ from hocket.federation.runtime.peer import Finished, Peer
 from hocket.federation.runtime.role import MemberRole
 from hocket.federation.runtime.secure_sum import BEGINNING, MaskedSum, check_point, tree_of
 from hocket.federation.workloads.analysis import Analysis
+from hocket.federation.workloads.needs import Needs, needs
 from hocket.links.conversation import Conversation
 from hocket.links.journal import Journal
 from hocket.secagg.group import FixedPoint, add
@@ -31,15 +32,16 @@ from .switchboard import Switchboard
 
 
 class TwoSums(Algorithm):
-    """A round with two sums and a word between them, of several arrays each."""
-
-    sums = True
+    """A round with two sums and a message between them, of several arrays each."""
 
     def round(self, agent: Any, state: Any, k: Any) -> Any:
         first = yield SecureSum({"x": state, "count": np.ones(1)})
         received = yield hk.Broadcast(state)
         second = yield SecureSum(agent.mix(state, received))
         return agent.descend((first["x"] + second) / (2 * first["count"]), k)
+
+
+needs.add(Needs(sums=True), TwoSums)
 
 
 NETWORKS = {"complete": hk.Network.complete(4), "path": hk.Network.path(4), "star": hk.Network.star(5)}

@@ -31,6 +31,8 @@ NOTHING = EpsilonOptions()
 """No ε is asked for."""
 
 if TYPE_CHECKING:
+    from hocket.algorithm import Algorithm
+    from hocket.federation.plan.certified_draft import CertifiedDraft
     from hocket.federation.plan.plan import FederationPlan
 
 
@@ -108,6 +110,7 @@ def plan(
     from hocket.federation.plan.draft import draw_up
     from hocket.federation.plan.own_code import NO_CODE, OwnCode
     from hocket.federation.plan.plan_file import read_plan
+    from hocket.federation.plan.sections import read_planned_algorithm
     from hocket.links.text import normal_name
 
     refuse_existing(out, "plan")
@@ -136,10 +139,11 @@ def plan(
     )
     own = OwnCode(named=algorithm) if is_own(algorithm) else NO_CODE
     plain = ({"name": algorithm} if own is NO_CODE else own.table()) | noise
+    chosen = plain if certified is None else certified.algorithm
     drawn = draw_up(
         read,
         str(topology) if certified is None else certified.topology,
-        algorithm=plain if certified is None else certified.algorithm,
+        algorithm=chosen,
         certificate=None if certified is None else certified.certificate,
         step=step_in(step),
         task=asked,
@@ -149,7 +153,7 @@ def plan(
             "reach": reach,
             "verifiable": verifiable,
             "drop_after": drop_after,
-            "means": _means(means, algorithm, certified is not None),
+            "means": _means(means, certified, read_planned_algorithm(chosen, own).build()),
         },
         feasible=_feasible(box, ball),
         audit=audit,
@@ -242,12 +246,10 @@ def _task(task: str, dimension: int | None) -> tuple[str, int, str]:
     return name, int(found.dimension), str(task_class(found))
 
 
-def _means(asked: int | None, algorithm: str, promised: bool) -> int:
+def _means(asked: int | None, promised: CertifiedDraft | None, algorithm: Algorithm) -> int:
     """As often as was asked for, or where nothing forbids it."""
-    from hocket.config.sections import ALGORITHM_SECTIONS as known
-
-    sums = algorithm in known and needs(known[algorithm].algorithm).sums
-    return asked if asked is not None else 0 if promised or sums else 10
+    forbidden = promised is not None or needs(algorithm).sums
+    return asked if asked is not None else 0 if forbidden else 10
 
 
 def _feasible(box: str | None, ball: float | None) -> dict[str, Any] | None:

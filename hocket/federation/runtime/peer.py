@@ -35,7 +35,7 @@ from hocket.federation.runtime.secure_sum import BEGINNING, MaskedSum, Tree, che
 from hocket.federation.runtime.supervision import Compute, at_once
 from hocket.federation.runtime.termination import ResultSigning, Termination
 from hocket.federation.workloads.analysis import Analysis
-from hocket.federation.workloads.needs import needs
+from hocket.federation.workloads.needs import check_stated, needs
 from hocket.links.conversation import Conversation
 from hocket.links.journal import EVERYBODY, Journal, Position
 from hocket.links.records import Record
@@ -203,6 +203,7 @@ class Peer:
             if outgoing is None:
                 return after, finished
             if isinstance(outgoing, SecureSum):
+                check_stated(role.algorithm)
                 received, exchange = await self._total(k, exchange, outgoing, leaves, role)
             else:
                 received = await self._exchange(k, exchange, outgoing, leaves, role)

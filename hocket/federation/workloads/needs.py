@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import (
@@ -16,6 +16,7 @@ from hocket.algorithms import (
 )
 from hocket.algorithms.masked_start import MaskedStart
 from hocket.algorithms.totals import Totals
+from hocket.errors import BadAlgorithm
 from hocket.facet import Facet
 from hocket.noise.stds import is_above_zero
 
@@ -46,7 +47,19 @@ def _of_totals(algorithm: Totals) -> Needs:
 
 @needs.of(FunctionSharing)
 def _of_inner(algorithm: FunctionSharing) -> Needs:
-    return replace(needs(algorithm.inner), sums=False, averages=False)
+    return needs(algorithm.inner)
+
+
+def check_stated(algorithm: Algorithm) -> None:
+    """Refuse a secure sum that nothing was prepared for: masks may be missing, and members would be dropped from it."""
+    if needs(algorithm).sums:
+        return
+    name = type(algorithm.inner if type(algorithm) is FunctionSharing else algorithm).__name__
+    raise BadAlgorithm(
+        f"{name} asks for a secure sum, which nothing was prepared for; nothing of it was sent. State it in its file, "
+        f"with needs and Needs from hocket.federation.workloads.needs: needs.add(Needs(sums=True), {name}); and draw "
+        "up the plan anew, as a plan names the source by its hash"
+    )
 
 
 def masked_start(algorithm: Algorithm) -> Algorithm | str:

@@ -60,7 +60,7 @@ def certify(
     --move, --shift, --transfer or --sensitivity.
 
     Args:
-        algorithm: function-sharing, rss-nb, …
+        algorithm: function-sharing or certified-rss-nb.
         sigma: Standard deviation of one draw, or one for each link in order: 1,2,1.5.
         independent: Standard deviation of independent noise, which each agent adds by itself.
         persistent: Standard deviation of persistent pairwise noise, drawn once and reused in every round.

@@ -228,7 +228,8 @@ class MemberRole:
             return draw
         raise BadAlgorithm(
             f"{type(self.algorithm).__name__} asks for {type(draw).__name__} noise, which no member of a real run "
-            "draws; use an algorithm whose noise is Paired, Balanced, or Gaussian in words"
+            "draws; use an algorithm whose noise is Paired, Balanced, or Gaussian in messages, and of which "
+            'that is known: profile.add(Profile(noise_in="messages"), …)'
         )
 
 

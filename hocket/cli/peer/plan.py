@@ -80,7 +80,7 @@ def plan(
         colluders: How many members may collude.
         study: A study to be carried out by secure sums over all members.
         topology: cycle, complete, harary:k=3, …, for as many as there are cards; chosen for a study, or by auto for ε.
-        algorithm: joint-average, rss-nb, certified-rss-nb, function-sharing, …, or your own FILE.py:CLASS, named by its hash.
+        algorithm: joint-average, function-sharing, certified-rss-nb, …, or your own FILE.py:CLASS, named by its hash.
         task: What the members call the task, or FILE.py:NAME to read its dimension.
         rounds: How many rounds.
         dataset: A name for the data, by which runs are counted and noise is kept; by default the task's.

@@ -53,7 +53,7 @@ def given_noise(engine: str) -> hk.Run:
     def noise(sender: int, receiver: int, k: int) -> np.ndarray:
         return 0.01 * np.array([sender - receiver, k % 3])
 
-    return play(engine, hk.RssNb(0.0, noise=noise), SEVEN)
+    return play(engine, hk.RssNb(0.0, given=noise), SEVEN)
 
 
 def few_agents(rounds: int) -> MarkedRounds:
@@ -95,7 +95,7 @@ OTHERS: dict[str, Case] = {
     "dense": lambda engine: play(engine, hk.RssNb(1.0), hk.Network.complete(18)),
     "large": lambda engine: play(engine, hk.RssNb(1.0), hk.Network.random_regular(4, 40)),
     "by-link": lambda engine: play(
-        engine, hk.RssNb(0.0, sd=np.linspace(0.1, 2, len(SEVEN.links)), persistent=0.5), SEVEN
+        engine, hk.CertifiedRssNb(np.linspace(0.1, 2, len(SEVEN.links)), persistent=0.5), SEVEN
     ),
     "mixed-losses": mixed_losses,
     "given-noise": given_noise,

@@ -119,7 +119,7 @@ def test_a_run_says_what_a_certificate_needs():
         MODEL,
         shards,
         hk.Network.cycle(4),
-        hk.RssNb.certified(0.5, 0.05),
+        hk.CertifiedRssNb(0.5, 0.05),
         test=clouds(60, 1),
         epochs=1,
         local_steps=1,
@@ -156,7 +156,7 @@ def test_one_record_more_shows_in_rounds_and_rate_so_nothing_is_said_of_it():
 
     def public(count: int, seed: int) -> tuple[int, Any, tuple[str, ...]]:
         shards = [clouds(100, 1), clouds(100, 2), clouds(count, seed)]
-        run = hk.train(MODEL, shards, hk.Network.cycle(3), hk.RssNb.certified(3.0, 0.3), **how)
+        run = hk.train(MODEL, shards, hk.Network.cycle(3), hk.CertifiedRssNb(3.0, 0.3), **how)
         return run.rounds, run.settings["learning"], run.remarks
 
     before, added, replaced = public(100, 3), public(101, 3), public(100, 4)
@@ -183,7 +183,7 @@ def test_what_would_show_a_record_twice_is_refused(asked, said):
     shards = learning.equal_shards(clouds(100), 4)
     how = {"local_steps": 1, "test": clouds(60, 1), "batch": 5, "epochs": 1, "clip": Clip(1.0)} | asked
     with pytest.raises(BadAlgorithm, match=said):
-        hk.train(MODEL, shards, hk.Network.cycle(4), hk.RssNb.certified(0.5, 0.05), **how)
+        hk.train(MODEL, shards, hk.Network.cycle(4), hk.CertifiedRssNb(0.5, 0.05), **how)
 
 
 @pytest.mark.parametrize("wrong", [{"norm": 0.0}, {"norm": float("inf")}, {"norm": 1.0, "per": "batch"}])

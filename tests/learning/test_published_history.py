@@ -15,7 +15,7 @@ from hocket.engines.progress import Bar
 AGENTS, EACH = 5, 20
 MODEL = learning.logistic_regression(8, 3)
 RING = hk.Network.cycle(AGENTS)
-CERTIFIED = hk.RssNb.certified(sd=3.0, own=0.3)
+CERTIFIED = hk.CertifiedRssNb(sd=3.0, own=0.3)
 HELD_OUT = np.random.default_rng(9)
 TEST = learning.Dataset(
     "held out",
@@ -69,7 +69,7 @@ def test_history_follows_from_messages_alone(name: str) -> None:
 
 def test_history_no_longer_tells_a_record_that_a_certificate_hides() -> None:
     """At ε = 0.05 one round's loss used to be the same for all seeds, and another with one record replaced."""
-    loud = hk.RssNb.certified(sd=30.0, own=3.0)
+    loud = hk.CertifiedRssNb(sd=30.0, own=3.0)
     ask: dict[str, Any] = {"clip": CLIP, "epochs": 1}
     for key in ("loss", "accuracy", "disagreement"):
         worlds = [

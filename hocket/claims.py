@@ -206,7 +206,15 @@ def _of_certified_rss_nb(algorithm: CertifiedRssNb, setting: Setting) -> Mechani
 
 
 def _of_masked_start(algorithm: MaskedStart, setting: Setting) -> Mechanism | str:
-    found = mechanism(algorithm.algorithm, setting)
+    inner = algorithm.algorithm
+    if type(inner) is RssNb:
+        return _none(inner)
+    if type(inner) is not CertifiedRssNb or not inner.persistent < 1:
+        return (
+            f"{inner.title} has no fresh noise in its first message, and a start that is not public is hidden by "
+            "nothing: take hk.CertifiedRssNb with persistent below 1, or a public start"
+        )
+    found = mechanism(inner, setting)
     return found if isinstance(found, str) else replace(found, start="published")
 
 

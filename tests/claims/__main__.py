@@ -1,8 +1,8 @@
 """Sums up the matrix of claims: how many cells, refused, played, and the worst of what was achieved beside promised.
 
-python -m tests.claims                 every option, two by two
-python -m tests.claims --all           every pair of options: many minutes
-python -m tests.claims --base RssNb    one mechanism
+python -m tests.claims                          every option, two by two
+python -m tests.claims --all                    every pair of options: many minutes
+python -m tests.claims --base CertifiedRssNb    one mechanism
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
-from tests.claims.bases import BASES, EXPECTED_TODAY
+from tests.claims.bases import BASES, BY_NAME, EXPECTED_TODAY
 from tests.claims.cells import cells, evaluate
 from tests.claims.test_claims import two_by_two
 
@@ -49,7 +49,7 @@ def main() -> None:
     """Read the command line and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--all", action="store_true", help="every pair of options")
-    parser.add_argument("--base", help="one mechanism by its name")
+    parser.add_argument("--base", choices=[*BY_NAME], metavar="BASE", help="one mechanism by its name")
     parser.add_argument("--seed", type=int, default=None, help="drawn anew unless it is given")
     asked = parser.parse_args()
     seed = secrets.randbits(31) if asked.seed is None else asked.seed

@@ -12,13 +12,17 @@ import numpy as np
 
 import hocket as hk
 from hocket.algorithm import Setting
+from hocket.claims import NOISE_ON, mechanism, only_sums
 from hocket.errors import HocketError
+from hocket.federation.workloads.needs import masked_start
 from hocket.noise.mechanism import Mechanism
 from hocket.privacy import gdp
 from hocket.runs.job import Job
+from hocket.runs.remarks import remarks_of
 from hocket.steps import as_step
 from tests.claims.attack import achieved, real_messages
-from tests.claims.bases import BY_NAME, PROMISING, Base
+from tests.claims.bases import BY_NAME, Base
+from tests.claims.foreign import put_in, with_code
 from tests.claims.options import COMMON, FIELDS, PARAMETERS, parameters
 from tests.claims.scene import Scene
 from tests.claims.worlds import LOSER, WINNER, WORKLOADS, Asked, Neighbours
@@ -64,15 +68,14 @@ class Result:
 
 def axes(base: Base) -> dict[str, list[str]]:
     """Every option of a mechanism, with the values that differ from its own."""
-    kind = type(base.build()).__name__
+    kind = base.kind.__name__
     found = {f"{kind}.{name}": [*values] for name, values in FIELDS.get(kind, {}).items()}
     for name, values in COMMON.items():
         usual = base.options.get(name, next(iter(values)))
         found[name] = [one for one in values if one != usual]
-    if (
-        type(base.build()) not in PROMISING
-    ):  # of these no audit begins with a certificate, which is tested by itself
+    if not base.promises:  # of these no audit begins with a certificate, which is tested by itself
         found["entry"].remove("audit")
+        del found["code"]
     return found
 
 
@@ -92,7 +95,7 @@ def chosen(cell: Cell) -> dict[str, Any]:
     if names["entry"] == "audit" and names["relation"] != "member":
         # What an audit asks for by itself: a unit moved, and over runs the same noise functions.
         names["relation"] = "transfer"
-        names["kept"] = "yes" if base.build().noise_on == "objective" else "no"
+        names["kept"] = "yes" if NOISE_ON.get(base.kind.name) == "objective" else "no"
     return {axis: COMMON[axis][name] for axis, name in names.items()}
 
 
@@ -113,16 +116,21 @@ def built(cell: Cell, network: hk.Network) -> hk.Algorithm:
 def evaluate(cell: Cell, *, seed: int = 0, real: bool = False) -> Result:
     """Refused, with the sentence that says so; or played, with what was promised and achieved."""
     about = chosen(cell)
+    with with_code(about["code"], BY_NAME[cell.base].kind):
+        return _evaluate(cell, about, seed, real)
+
+
+def _evaluate(cell: Cell, about: Mapping[str, Any], seed: int, real: bool) -> Result:
     network = about["network"]
     try:
-        algorithm = built(cell, network)
+        given = put_in(about["code"], built(cell, network))
     except HocketError as error:
         return Result("refused", why=str(error))
-    if about["masked"]:
-        masked = algorithm.masked()
-        if isinstance(masked, str):
-            return Result("refused", why=masked)
-        algorithm = masked
+    if given is None:
+        return Result("no such cell")
+    algorithm = masked_start(given) if about["masked"] else given
+    if isinstance(algorithm, str):
+        return Result("refused", why=algorithm)
     inner = getattr(algorithm, "algorithm", algorithm)
     asked = Asked(
         about["relation"],
@@ -186,7 +194,10 @@ NO_AUDIT = (ASKED_ALONE - {"entry", "objectives"}) | {"relation", "kept", "leave
 """Axes that an audit has no parameter for: it asks about a unit that moves, or about whatever an agent's step is cut
 to."""
 TAKEN_BY_KEY = frozenset(
-    {"RssNb.sd", "RssNb.own", "RssNb.persistent", "FunctionSharing.sd", "FunctionSharing.own"}
+    {
+        *(f"CertifiedRssNb.{one}" for one in ("sd", "own", "persistent")),
+        *(f"FunctionSharing.{one}" for one in ("sd", "own")),
+    }
 )
 """Fields that a question by key has a parameter for; it is about no other value of the rest."""
 
@@ -198,7 +209,10 @@ def _meaningless(cell: Cell, about: Mapping[str, Any]) -> bool:
     if about["entry"] == "audit" and changed & NO_AUDIT:
         return True
     if about["entry"] == "key" and (
-        about["masked"] or about["relation"] == "member" or not fields <= TAKEN_BY_KEY
+        about["masked"]
+        or about["relation"] == "member"
+        or not fields <= TAKEN_BY_KEY
+        or about["code"] not in ("hocket's", "class")  # a name stands for hocket's own
     ):
         return True
     # What takes part in some rounds only is a question of the general accountant, about records.
@@ -217,7 +231,7 @@ def _promise(
     """The μ that is printed, and the coalitions it is about; or why nothing is, and none."""
     adversary = about["adversary"]
     if isinstance(algorithm, hk.PrivateDgd):
-        said = algorithm.remarks(neighbours.problems[0], network)
+        said = remarks_of(_job(algorithm, neighbours.problems[0], about, 0, neighbours))
         if not any("differential privacy" in line for line in said):
             return "nothing is said of privacy", []
         if math.isinf(algorithm.epsilon):
@@ -226,7 +240,8 @@ def _promise(
         return mu, [frozenset({0}), frozenset()]
     # Whoever lets a step be derived asks with the one that the run says it took.
     auto = about["step"] == "auto"
-    step = algorithm.auto_step(neighbours.problems[0], network) if auto else as_step(about["step"])
+    wanted = None if auto else as_step(about["step"])
+    _, step = algorithm.configure(neighbours.problems[0], network, wanted)
     change = dict(neighbours.change)
     if about["entry"] == "audit":
         return _audited(algorithm, network, neighbours, about)
@@ -235,14 +250,11 @@ def _promise(
     subject: Any = algorithm
     how: dict[str, Any] = {}
     if about["entry"] == "key":
-        if algorithm.noise_on is None:
-            subject = algorithm.key
-        else:
-            subject, how = algorithm.key, _by_key(algorithm, network, neighbours.dim)
+        subject = algorithm.name
+        if subject in NOISE_ON:
+            how = _by_key(algorithm, network, neighbours.dim)
             if not how:
                 return "this algorithm is not what its key stands for", []
-            if algorithm.scaled_with_gradient:
-                step = None  # by a key, as noise is said to be scaled like the gradient
     found = hk.certify(
         network,
         subject,
@@ -314,7 +326,7 @@ KNOWN = frozenset(parameters(hk.certify))
 
 def _by_key(algorithm: hk.Algorithm, network: hk.Network, dim: int) -> dict[str, Any]:
     """What a key is asked with to stand for this very algorithm; empty where it cannot."""
-    found = algorithm.mechanism(Setting(network, dim, hk.Constant(0.1), 4))
+    found = mechanism(algorithm, Setting(network, dim, hk.Constant(0.1), 4))
     if not isinstance(found, Mechanism) or found.exact or found.masked or found.sensitivity is not None:
         return {}
     persistent = 0.0 if found.persistent_sd is None else found.persistent_sd
@@ -332,6 +344,27 @@ def _first_states(neighbours: Neighbours, about: Mapping[str, Any]) -> np.ndarra
     return np.stack([np.asarray(about["feasible"].project(row)) for row in first])
 
 
+def _job(
+    algorithm: hk.Algorithm,
+    problem: hk.Problem,
+    about: Mapping[str, Any],
+    seed: int,
+    neighbours: Neighbours,
+) -> Job:
+    """What `hk.solve` makes of a cell."""
+    return Job.asked(
+        problem,
+        about["network"],
+        algorithm,
+        step=about["step"],
+        rounds=about["rounds"],
+        seed=seed,
+        start=_first_states(neighbours, about),
+        grad_at=about["grad_at"],
+        channel=about["channel"],
+    )
+
+
 def _scene(
     algorithm: hk.Algorithm,
     neighbours: Neighbours,
@@ -340,21 +373,8 @@ def _scene(
     seed: int,
 ) -> Scene:
     """The run that is played, checked as `hk.solve` checks it."""
-    network, first = about["network"], _first_states(neighbours, about)
-    jobs = [
-        Job.asked(
-            problem,
-            network,
-            algorithm,
-            step=about["step"],
-            rounds=about["rounds"],
-            seed=seed,
-            start=first,
-            grad_at=about["grad_at"],
-            channel=about["channel"],
-        )
-        for problem in neighbours.problems
-    ]
+    network = about["network"]
+    jobs = [_job(algorithm, problem, about, seed, neighbours) for problem in neighbours.problems]
     job = jobs[0]
     return Scene(
         network,
@@ -383,7 +403,7 @@ def _check_against_engine(scene: Scene, neighbours: Neighbours) -> None:
         scene.lies
         or scene.channel is not None
         or scene.every != 1
-        or (scene.algorithm.only_sums and scene.network.period > 1)
+        or (only_sums(scene.algorithm) and scene.network.period > 1)
     ):
         return
     whole = getattr(getattr(scene.algorithm, "algorithm", scene.algorithm), "grid", None)

@@ -17,6 +17,7 @@ import numpy as np
 import hocket as hk
 from hocket.agent import Agent, no_step
 from hocket.algorithm import SecureSum, SendEach, Setting, communicates, opened
+from hocket.algorithms.function_sharing import functions_of
 from hocket.networks.neighbour_tables import tabulate
 from hocket.noise import threefry
 from hocket.noise.draws import Draw, Pair, Paired, When
@@ -100,7 +101,7 @@ class Scene:
 
     @cached_property
     def draws(self) -> dict[str, Draw]:
-        asked = self.algorithm.draws(Setting(self.network, self.dim, self.step, self.rounds))
+        asked = self.algorithm.noise(Setting(self.network, self.dim, self.step, self.rounds))
         key = threefry.seed_key(self.seed)
         return {name: draw.settled((key[0], key[1]), self.network) for name, draw in asked.items()}
 
@@ -163,7 +164,7 @@ class Scene:
         """All that is sent in the first world, by exchange and sender, with what is mixed of it."""
         n, sent = self.network.n, list[tuple[int, bool, list[Any]]]()
         states = [
-            self.played[0].setup(self.agent(0, j, 1, self._of(j, self.shares)), self.start[j])
+            self.played[0].init(self.agent(0, j, 1, self._of(j, self.shares)), self.start[j])
             for j in range(n)
         ]
         round_of = self.played[0].round
@@ -223,7 +224,7 @@ class Scene:
     def sent_by(self, world: int, j: int, shares: dict[str, np.ndarray]) -> np.ndarray:
         """What one agent sends in a world, fed the real messages of the first, less what it really sent."""
         real, place, off = self.messages, 0, []
-        state = self.played[world].setup(self.agent(world, j, 1, shares), self.start[j])
+        state = self.played[world].init(self.agent(world, j, 1, shares), self.start[j])
         round_of = self.played[world].round
         for k in range(1, self.rounds + 2):
             talk: Any = round_of(self.agent(world, j, k, shares), state, k)
@@ -257,7 +258,7 @@ class Scene:
     @cached_property
     def hidden_by(self) -> np.ndarray:
         """Numbers that take the first world's objectives to the second's, where noise functions can; else zeros."""
-        functions = self.algorithm.functions
+        functions = functions_of(self.algorithm)
         if isinstance(self.algorithm, hk.PrivateDgd) and self.sources:
             return self._in_gradients()
         if functions is None or not self.sources:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import hocket as hk
+from hocket.claims import NOISE_ON
 from hocket.cli.certify import certify as certify_command
 from hocket.errors import HocketError
 from hocket.privacy import plan_certificate
@@ -21,7 +22,10 @@ RING = hk.Network.cycle(5)
 COMMAND: dict[str, tuple[str | None, Ways]] = {
     "topology": (None, [("complete:4", hk.Network.complete(4)), ("star:5", hk.Network.star(5))]),
     "edges": (None, []),
-    "algorithm": (None, [("rss-nb", "rss-nb"), ("dgd", "dgd"), ("joint-average", "joint-average")]),
+    "algorithm": (
+        None,
+        [(one, one) for one in ("certified-rss-nb", "rss-nb", "dgd", "joint-average", "private-dgd")],
+    ),
     "colluders": ("colluders", [(0, 0), (2, 2)]),
     "coalition": ("coalition", [("0", [0]), ("0,3", [0, 3])]),
     "sigma": ("sigma", [("0.3", 0.3), ("1,2,1.5,1,0.5", [1, 2, 1.5, 1, 0.5])]),
@@ -43,7 +47,7 @@ COMMAND: dict[str, tuple[str | None, Ways]] = {
 """By option: what `hk.certify` calls it, and values as they are typed and as Python has them."""
 PLAN: dict[str, list[Any]] = {
     "networks": [hk.Network.complete(4), [hk.Network.star(5), RING]],
-    "algorithm": ["rss-nb", "dgd"],
+    "algorithm": ["certified-rss-nb", "rss-nb", "dgd"],
     "epsilon": [0.2, 8.0],
     "delta": [1e-9],
     "colluders": [0, 2],
@@ -74,13 +78,13 @@ def test_every_option_of_both_has_values():
     assert {*parameters(plan_certificate)} == {*PLAN}
 
 
-@pytest.mark.parametrize("key", ["function-sharing", "rss-nb"])
+@pytest.mark.parametrize("key", [*NOISE_ON])
 def test_the_command_prints_what_certify_says(key):
     assert printed(key, two=False) > 8
 
 
 @pytest.mark.endurance
-@pytest.mark.parametrize("key", ["function-sharing", "rss-nb"])
+@pytest.mark.parametrize("key", [*NOISE_ON])
 def test_the_command_prints_what_certify_says_under_any_two_options(key):
     assert printed(key, two=True) > 100
 
@@ -117,14 +121,14 @@ def printed(key: str, *, two: bool) -> int:
     return count
 
 
-@pytest.mark.parametrize("key", ["function-sharing", "rss-nb"])
+@pytest.mark.parametrize("key", [*NOISE_ON])
 def test_a_plan_of_noise_keeps_its_goal(key):
     assert kept_goals(key, changes(PLAN, two=False)) > 8
 
 
 @pytest.mark.endurance
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("key", ["function-sharing", "rss-nb"])
+@pytest.mark.parametrize("key", [*NOISE_ON])
 def test_a_plan_of_noise_keeps_its_goal_under_any_two_options(key):
     assert kept_goals(key, changes(PLAN)) > 60
 

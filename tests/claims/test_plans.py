@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import hocket as hk
+from hocket.algorithms.function_sharing import stored_of
 from hocket.cli.peer.epsilon import EpsilonOptions
 from hocket.config.problems import SETS
 from hocket.config.sections import read_step
@@ -43,9 +44,9 @@ from tests.peers.test_certified_plans import DIM, MEMBER, RECORD, TRANSFER, Want
 BASES = {
     "record": (RECORD, "function-sharing", "quadratic"),
     "transfer": (TRANSFER, "function-sharing", "quadratic"),
-    "member": (MEMBER, "rss-nb", "any"),
-    "clipped record": (Wanted(1.0, 1e-6, 1, sensitivity=0.1), "rss-nb", "any"),
-    "sampled record": (Wanted(1.0, 1e-6, 1, sensitivity=0.1, rate=0.2), "rss-nb", "any"),
+    "member": (MEMBER, "certified-rss-nb", "any"),
+    "clipped record": (Wanted(1.0, 1e-6, 1, sensitivity=0.1), "certified-rss-nb", "any"),
+    "sampled record": (Wanted(1.0, 1e-6, 1, sensitivity=0.1, rate=0.2), "certified-rss-nb", "any"),
 }
 CHANGES = {
     "run.rounds": [1, 80],
@@ -63,13 +64,9 @@ CHANGES = {
     "algorithm.sd": [0.5],
     "algorithm.grid": [None],
     "algorithm.clip": [None, 5.0],
-    "algorithm.delta": [3.0],
     "algorithm.persistent": [0.5],
-    "algorithm.split": ["paper"],
     "algorithm.distribution": ["uniform", "gaussian"],
     "algorithm.failure": [1e-3],
-    "algorithm.project": ["stepped"],
-    "algorithm.scaled_by": ["this step", "auto"],
     "algorithm.degree": [1, 3],
     "algorithm.bound": [2.0],
     "algorithm.family": ["polynomial", "linear", "cosine"],
@@ -188,7 +185,7 @@ def judged(plan: FederationPlan, *changes: tuple[str, object]) -> str | None:
 def farthest(plan: FederationPlan) -> float:
     """How far records move the stored sum, in units of its noise, among those whose member may begin: all that have
     their columns at the ends of some range, and a target at the end of its own. 0 where no columns are declared."""
-    section, stored, dim = plan.certificate, plan.algorithm.stored, plan.task.dimension
+    section, stored, dim = plan.certificate, stored_of(plan.algorithm), plan.task.dimension
     assert section is not None
     if section.columns is None or section.target is None or stored is None:
         return 0.0
@@ -276,7 +273,7 @@ def test_one_bound_is_not_one_for_all_columns():
 
 def test_coins_of_records_hide_no_member():
     """A member takes part in every round, whatever coins its records toss: a tenth of them made ε far smaller."""
-    plan = drawn(MEMBER, key="rss-nb", objectives="any")
+    plan = drawn(MEMBER, key="certified-rss-nb", objectives="any")
     assert "no coin decides what takes part" in (judged(plan, ("certificate.rate", 0.1)) or "")
 
 
@@ -285,7 +282,7 @@ CORNERS = [*itertools.product((-1.0, 0.0, 1.0), repeat=DIM + 1)]
 
 def test_no_record_within_the_columns_moves_the_stored_sum_by_more_than_is_counted():
     plan = drawn(RECORD)
-    stored, section = plan.algorithm.stored, plan.certificate
+    stored, section = stored_of(plan.algorithm), plan.certificate
     relative = stored.family.relative_variance(DIM)
     rows = np.array(CORNERS)
     records = LeastSquaresTask(rows[:, :DIM], rows[:, DIM]).coefficients() / np.sqrt(relative)

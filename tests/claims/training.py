@@ -26,7 +26,9 @@ from hocket import learning
 from hocket.algorithms import ALL
 from hocket.errors import HocketError
 from hocket.learning.models import Layer, Model
+from hocket.privacy.stand_ins import TYPICAL
 from tests.claims.cells import Result
+from tests.claims.foreign import Exact, exact
 
 AGENTS, WIDTH, CLASSES, ROWS = 5, 6, 3, 20
 TOKENS = 2
@@ -113,15 +115,20 @@ def model(name: str) -> Any:
             return Model(_by_token, [_layer(WIDTH // TOKENS, 8), _layer(8, CLASSES)])
 
 
-CERTIFIED = {"RssNb": hk.RssNb.certified(sd=0.3, own=0.3), "JointAverage": hk.JointAverage(own=0.3)}
-ALGORITHMS: dict[str, Any] = (
-    {kind.__name__: kind for kind in ALL}
-    | {f"{name} certified": one for name, one in CERTIFIED.items()}
-    | {"FunctionSharing of AugDgm": hk.FunctionSharing(1, sd=1.0, family="linear", inner=hk.AugDgm())}
-)
-
-NUMBERS: dict[str, hk.Algorithm] = {"PrivateDgd": hk.PrivateDgd(4.0, clip=CUT, releases=9)}
-"""Algorithms that stand for no budget by themselves."""
+NUMBERS: dict[type, hk.Algorithm] = {
+    hk.FunctionSharing: hk.FunctionSharing(1, sd=1.0, family="linear"),
+    hk.PrivateDgd: hk.PrivateDgd(4.0, clip=CUT, releases=9),
+}
+"""Algorithms that need numbers other than those that stand for them elsewhere."""
+ALGORITHMS: dict[str, hk.Algorithm] = {
+    kind.__name__: NUMBERS.get(kind) or TYPICAL.get(kind.name) or kind() for kind in ALL
+} | {
+    "CertifiedRssNb own": hk.CertifiedRssNb(sd=0.3, own=0.3),
+    "JointAverage own": hk.JointAverage(own=0.3),
+    "FunctionSharing of AugDgm": hk.FunctionSharing(1, sd=1.0, family="linear", inner=hk.AugDgm()),
+    "Dgd of one's own": Exact(),
+    "Dgd with a round put in": exact(),
+}
 AXES: dict[str, dict[str, Any]] = {
     "train.algorithm": ALGORITHMS,
     "train.model": {
@@ -162,8 +169,8 @@ AXES: dict[str, dict[str, Any]] = {
 """By axis the values; the first is what a cell has where nothing is said."""
 BASES = {
     "private": {"train.algorithm": "Dgd", "train.private": "DpSgd"},
-    "clip per record": {"train.algorithm": "RssNb certified", "train.clip": "record"},
-    "clip per member": {"train.algorithm": "RssNb certified", "train.clip": "member"},
+    "clip per record": {"train.algorithm": "CertifiedRssNb own", "train.clip": "record"},
+    "clip per member": {"train.algorithm": "CertifiedRssNb own", "train.clip": "member"},
 }
 PARTS: dict[Any, set[str]] = {
     learning.DpSgd: {"epsilon", "clip", "failure"},
@@ -224,12 +231,7 @@ def evaluate(cell: Training, *, seed: int = 0) -> Result:
     """Refused, or played: how far one record moves a message, beside what was printed and what noise is there."""
     about = {axis: AXES[axis][name] for axis, name in cell.names.items()}
     try:
-        algorithm = about["train.algorithm"]
-        if isinstance(algorithm, type):
-            algorithm = NUMBERS.get(algorithm.__name__) or algorithm.typical() or algorithm()
-        if isinstance(algorithm, hk.FunctionSharing) and algorithm.sd is None:
-            algorithm = hk.FunctionSharing(1, sd=1.0, family="linear")
-        run = _trainer(about, algorithm, seed)
+        run = _trainer(about, about["train.algorithm"], seed)
         first = run(0)
     except HocketError as error:
         return Result("refused", why=str(error))

@@ -10,8 +10,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from hocket.algorithm import Algorithm
-from hocket.algorithms import CertifiedRssNb
-from hocket.claims import mechanism
+from hocket.algorithms.function_sharing import functions_of
+from hocket.claims import foreign, mechanism
 from hocket.errors import BadInput
 from hocket.networks.network import Network, network_asked
 from hocket.noise.mechanism import Mechanism
@@ -106,7 +106,7 @@ honest agents'
         raise BadInput(
             f"the problem has {problem.n} agents, and {network.name} has {network.n}; pass its own network"
         )
-    dim = _dimension(algorithm, question)
+    dim = _dimension(algorithm, question, by)
     question = replace(question, objectives=replace(question.objectives, dim=dim))
     gone = question.adversary.gone(network)
     members, f = question.adversary.members(network)
@@ -121,12 +121,14 @@ honest agents'
         return _by_theorem(network, asked, members, f, gone, {"search": True, "bound": False}.get(by))
 
 
-def _dimension(algorithm: str | Algorithm, question: Question) -> int | None:
+def _dimension(algorithm: str | Algorithm, question: Question, by: By) -> int | None:
     """How many coordinates a state has: as was said, or as many as what moves between gradients."""
     known, asked = question.objectives, question.neighbouring
     dim = known.dim if known.problem is None else known.problem.dim
     given = next(iter(asked.shift.values())) if asked.shift else asked.move[2] if asked.move else None
-    if type(algorithm) is not CertifiedRssNb or given is None:
+    if given is None or isinstance(algorithm, str) or functions_of(algorithm) is not None:
+        return dim
+    if by != "linearisation" and foreign(algorithm):  # which is refused by its name
         return dim
     width = int(np.size(given))
     if dim is not None and dim != width:

@@ -169,9 +169,10 @@ def protected_of(
     if not named and isinstance(mechanism, Mechanism) and mechanism.sensitivity is not None:
         named, sensitivity = ["sensitivity"], mechanism.sensitivity
     if len(named) != 1:
+        besides = "" if isinstance(mechanism, Mechanism) else f". Besides, {mechanism}"
         raise BadInput(
             f"a certificate hides one kind of change, and {' and '.join(named) or 'none'} was named; give one of "
-            "move=(i, j, c), shift={agent: c}, transfer=norm and sensitivity=S"
+            f"move=(i, j, c), shift={{agent: c}}, transfer=norm and sensitivity=S{besides}"
         )
     if asked.move is not None:
         found: Protected = _in_units(_moved(network.n, asked.move), algorithm, dim)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from copy import copy
+from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -66,11 +67,14 @@ class Mixed(NamedTuple):
     """Whether the results are the sums that were asked for, and nothing was mixed."""
 
 
+@dataclass(frozen=True)
 class Reader(Agent):
     """An agent whose gradients stay the same wherever they are asked for, and who notices if its number matters."""
 
     at: Any = 0.0
     """Where the gradients of noise functions are taken."""
+    looks: list[bool] = field(default_factory=list)
+    """One for every time that somebody looked at its number, also by way of an agent that was made of this one."""
 
     def disguised(self, plus: Callable[[Any], Any] | None) -> Reader:
         # Whoever is inside function sharing is shown as little of the noise here as in a run.
@@ -81,13 +85,13 @@ class Reader(Agent):
     @property
     def asked(self) -> bool:
         """Whether anybody has looked at its number."""
-        return bool(self.__dict__["looks"])
+        return bool(self.looks)
 
     def _number(self) -> int:
-        self.__dict__["looks"].append(True)
+        self.looks.append(True)
         return self.__dict__["index"]
 
-    index = property(_number, lambda self, number: self.__dict__.update(index=number, looks=[]))  # type: ignore[assignment]
+    index = property(_number, lambda self, number: self.__dict__.update(index=number))  # type: ignore[assignment]
 
 
 class Notes:
@@ -248,7 +252,7 @@ class Rule:
 
     def _agent(self, index: int, given: Float[np.ndarray, "numbers worlds"], at: Any = None) -> Reader:
         """An agent with this gradient and these shares."""
-        agent = Reader(
+        return Reader(
             index=index,
             alpha=lambda k: self._alpha[k] if np.max(k) < len(self._alpha) else self._step(k),
             objective=lambda v: given[0],
@@ -257,9 +261,8 @@ class Rule:
             shares={
                 name: given[1:][place].reshape(*self._leads[name], -1) for name, place in self.shares.items()
             },
+            at=np.zeros(given.shape[1]) if at is None else at,
         )
-        agent.__dict__["at"] = np.zeros(given.shape[1]) if at is None else at
-        return agent
 
     def _begin(self, points: np.ndarray, index: int) -> tuple[np.ndarray, bool]:
         agent = self._agent(index, points[1:])

@@ -26,6 +26,7 @@ HOLDS = {
     "engines": "compiled, exact, cluster",
     "links": "TLS, keys, journal",
     "runs": "asked for, left behind, seen",
+    "claims": "what may be certified",
     "algorithms": "a file each",
     "algorithm": "interface",
     "agent": "step, mix, descend",
@@ -36,14 +37,14 @@ HOLDS = {
     "steps": "α",
 }
 """In a word or three: what a part holds."""
-SMALL = {"__main__", "errors", "machine", "files", "rationals"}
+SMALL = {"__main__", "errors", "facet", "machine", "files", "rationals"}
 """Modules that everything stands on, too small for the picture."""
 ROWS = {
     "ask": ("cli", "demo", "explore"),
     "federate, study": ("federation", "studies", "learning", "bench"),
     "judge, show": ("privacy", "theory", "report", "config"),
     "carry messages": ("engines", "links"),
-    "one run": ("runs",),
+    "one run": ("runs", "claims"),
     "one agent": ("algorithms", "algorithm", "agent", "secagg", "noise"),
     "the problem": ("problems", "networks", "steps"),
 }

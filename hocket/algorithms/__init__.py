@@ -104,3 +104,9 @@ SENTENCES = {
 def in_a_sentence(algorithm: Algorithm | type[Algorithm]) -> str:
     """An algorithm's name as a sentence has it."""
     return SENTENCES.get(algorithm.name, algorithm.title)
+
+
+def title_of(algorithm: Algorithm) -> str:
+    """An algorithm's title, and whether its noise is persistent, so that figures and tables tell it from the other."""
+    persistent = isinstance(algorithm, RssNb | CertifiedRssNb) and algorithm.persistent > 0
+    return f"{algorithm.title}, persistent" if persistent else algorithm.title

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from hocket.algorithm import Algorithm
+from hocket.algorithms import title_of
 from hocket.bench.comparison import Cell, Comparison
 from hocket.bench.cost import ProgramShape, RoundCost, cost_of
 from hocket.bench.metrics import MEASURED, MESSAGES, BenchGauge
@@ -83,7 +84,7 @@ def compare(
     asked = _Question(
         named(problems, lambda one: "problem", "problems"),
         named(networks, lambda one: network_asked(one).name, "networks"),
-        named(algorithms, lambda one: one.title, "algorithms"),
+        named(algorithms, title_of, "algorithms"),
         as_seeds(seeds),
         _budget(rounds, budget),
         step,

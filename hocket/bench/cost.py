@@ -58,7 +58,7 @@ class CountedAlgorithm(Algorithm):
     inner: Algorithm
     tally: Any = eqx.field(static=True)
 
-    def setup(self, agent: Agent, x: Any) -> Any:
+    def init(self, agent: Agent, x: Any) -> Any:
         return self.inner.init(self._counted(agent), x)
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:

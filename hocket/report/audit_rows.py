@@ -44,7 +44,7 @@ def _best_known(audit: Audit, one: Finding) -> str:
 def _basis(one: Finding) -> str:
     if one.basis == "theorem":
         return "a theorem" + (", on a condition" if one.claim.assumed else "")
-    return "an estimate" + (", with a caveat" if profile(one.option.kind).open_anyway else "")
+    return "an estimate" + (", with a caveat" if profile(one.option.stands_for).open_anyway else "")
 
 
 def _by_member(audit: Audit) -> Table:

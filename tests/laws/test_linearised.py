@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 import hocket as hk
 from hocket.agent import Agent
 from hocket.algorithm import SecureSum, SendEach, Setting
+from hocket.claims import only_sums
 from hocket.errors import NoTheorem
 from hocket.networks.neighbour_tables import tabulate
 from hocket.noise.draws import Balanced, Pair, Paired, When
 from hocket.privacy.attacks import averaging_attacks
 from hocket.privacy.leakage.levels import planned_levels
+from hocket.privacy.stand_ins import by_coordinate
 from hocket.problems.sets import Everywhere
 from tests.laws.documented import DOCUMENTED
 from tests.laws.table import ROWS, Row
@@ -63,7 +65,7 @@ class Everybody:
     """All that is said in a run, as numbers in every world, from numbers for everything unknown."""
 
     def __init__(self, network, algorithm, step, rounds):
-        algorithm = algorithm.by_coordinate(Setting(network, 1, step, rounds))
+        algorithm = by_coordinate(algorithm, Setting(network, 1, step, rounds))
         self.network, self.algorithm, self.step, self.rounds = network, algorithm, step, rounds
         self.tables = tabulate(network, slots_needed=True)
         levels = planned_levels(network, algorithm, dim=1, step=step, rounds=rounds)
@@ -92,7 +94,7 @@ class Everybody:
                     return 1 / np.sqrt(3) if isinstance(draw, Balanced) else float(draw.sd)
 
             self._number(name, shape, owner, size)
-        if algorithm.sums:
+        if only_sums(algorithm):
             self._number(
                 "mask",
                 (rounds + 1, len(links)),
@@ -126,7 +128,7 @@ class Everybody:
                 members=n,
             )
 
-        states = [self.algorithm.setup(agent(j, 1), value["x"][j]) for j in range(n)]
+        states = [self.algorithm.init(agent(j, 1), value["x"][j]) for j in range(n)]
         said = {}
         for k in range(1, self.rounds + 2):
             talks = [self.algorithm.round(agent(j, k), states[j], k) for j in range(n)]
@@ -232,7 +234,7 @@ def test_every_algorithm_has_a_verdict_and_an_attack(row):
     run = hk.solve(problem, network, algorithm, step=step, rounds=30, start=0.0, keep="transcript")
     verdict = hk.audit(network, coalition={1, 4}, algorithm=algorithm, rounds=30, step=step)
     assert verdict.findings[0].leakage.sd.shape == (5,)
-    if algorithm.sums:
+    if only_sums(algorithm):
         return
     for agent, attack in averaging_attacks(run.view({1, 4}), start=0.0).items():
         if attack.estimate is None:

@@ -13,6 +13,7 @@ import hocket as hk
 from hocket.algorithm import Broadcast, Round
 from hocket.config import parse_config
 from hocket.errors import BadAlgorithm, BadConfig, BadInput, NotRecorded
+from hocket.runs.channel import LinkNeeds, OnMissing, link_needs
 from hocket.runs.run import Messages
 from tests.laws.table import quadratics
 
@@ -26,11 +27,7 @@ STEP = 0.1
 class Listener(hk.Algorithm):
     """Says a number that counts rounds, and keeps what it mixed."""
 
-    takes: str = eqx.field(static=True, default="own")
-
-    @property
-    def on_missing(self) -> Any:
-        return self.takes
+    takes: OnMissing = eqx.field(static=True, default="own")
 
     def round(self, agent: hk.Agent, state: Any, k: Any) -> Round:
         word = 0 * state + k
@@ -38,8 +35,13 @@ class Listener(hk.Algorithm):
         return agent.mix(word, received)
 
 
+@link_needs.of(Listener)
+def _what_it_takes(algorithm: Listener) -> LinkNeeds:
+    return LinkNeeds(on_missing=algorithm.takes)
+
+
 def listened(
-    takes: str, channel: hk.Channel | None, network: hk.Network = RING, rounds: int = 40
+    takes: OnMissing, channel: hk.Channel | None, network: hk.Network = RING, rounds: int = 40
 ) -> np.ndarray:
     """What every agent mixed, by round."""
     how = {"step": 1.0, "rounds": rounds, "keep": "path", "channel": channel}
@@ -256,7 +258,7 @@ def test_bad_channel_is_told_what_is_wrong(build, says):
     ("algorithm", "says"),
     [
         (hk.RssLb(1.0), "RSS-LB cannot be played on a lossy channel: noise is balanced"),
-        (hk.JointAverage(), "Joint average cannot be played on a lossy channel: a total is the sum over all"),
+        (hk.JointAverage(), "Joint average cannot be played on a lossy channel: a secure sum is over all"),
         (hk.Safeguard(), "Safeguard cannot be played on a lossy channel: all agents begin anew"),
         (hk.Centralised(), "cannot be played on a lossy channel: a single agent has no links"),
     ],

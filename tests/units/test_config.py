@@ -131,7 +131,7 @@ def test_a_step_may_be_left_out_or_constant(tmp_path):
 def test_every_algorithm_can_be_named(tmp_path, name):
     numbers = {"delta": 0.5, "degree": 2, "bound": 0.5, "epsilon": 1.0, "clip": 2.0, "releases": 10}
     own = {key: value for key, value in numbers.items() if key in ALGORITHMS[name].__dataclass_fields__}
-    own |= {"sd": 0.5} if name == "independent" else {}
+    own |= {"sd": 0.5} if name in ("independent", "certified-rss-nb") else {}
     config = parse_config(changed() | {"algorithm": {"name": name, **own}}, base=tmp_path)
     built = config.build()["algorithm"]
     assert type(built) is ALGORITHMS[name]

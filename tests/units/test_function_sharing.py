@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import hocket as hk
 from hocket.agent import Agent
 from hocket.algorithm import Setting
+from hocket.claims import mechanism
 from hocket.errors import BadAlgorithm, BadProblem, NoTheorem
 from hocket.federation.runtime.role import MemberRole
 from hocket.networks.neighbour_tables import tabulate
@@ -130,8 +131,8 @@ def test_mistakes_are_named(build, said):
 
 def test_the_cure_for_a_coarse_grid_is_one():
     with pytest.raises(BadAlgorithm, match=r"take grid = 2\*\*-4"):
-        quadratic(grid=0.25).check(SETTING)
-    quadratic(grid=2.0**-4).check(SETTING)
+        quadratic(grid=0.25).validate(SETTING)
+    quadratic(grid=2.0**-4).validate(SETTING)
 
 
 def test_what_is_not_in_the_span_cannot_be_put_on_a_grid():
@@ -145,30 +146,30 @@ def test_a_sum_beyond_the_range_is_refused():
 
 
 def test_what_a_certificate_is_told():
-    found = quadratic(sd=0.6, own=0.2).mechanism(SETTING)
+    found = mechanism(quadratic(sd=0.6, own=0.2), SETTING)
     assert (found.on, found.own_sd, found.exact) == ("objective", 0.2, False)
     assert found.link_sd.tolist() == [[0.6] * 5]
-    whole = quadratic(sd=0.6, own=0.2, grid=GRID).mechanism(SETTING)
+    whole = mechanism(quadratic(sd=0.6, own=0.2, grid=GRID), SETTING)
     assert whole.exact
     for given_sd, told in ((0.6, whole.link_sd[0, 0]), (0.2, whole.own_sd)):
         assert told == pytest.approx(math.sqrt(given_sd**2 - 16 * GRID**2), rel=1e-15)
         assert told < given_sd
     bounded = hk.FunctionSharing(2, 1.0, family="quadratic", distribution="gaussian")
-    sd = float(bounded.mechanism(SETTING).link_sd[0, 0])
-    assert sd == bounded.draws(SETTING)["function"].sd[0, 0]
+    sd = float(mechanism(bounded, SETTING).link_sd[0, 0])
+    assert sd == bounded.noise(SETTING)["function"].sd[0, 0]
 
 
 @pytest.mark.parametrize(
     ("algorithm", "why"),
     [
         (hk.FunctionSharing(2, 1.0), "uniformly"),
-        (hk.FunctionSharing(1, sd=1.0, noise=lambda i, j, k: [0, 1]), "of the user's own"),
+        (hk.FunctionSharing(1, sd=1.0, given=lambda i, j, k: [0, 1]), "of the user's own"),
         (hk.FunctionSharing(1, sd=1.0, family="cosine"), "waves"),
         (hk.FunctionSharing(1, sd=0.0), "plain DGD"),
     ],
 )
 def test_why_there_is_no_certificate(algorithm, why):
-    assert why in algorithm.mechanism(SETTING)
+    assert why in mechanism(algorithm, SETTING)
 
 
 def test_theorem_2_on_quadratics_needs_cross_terms():
@@ -185,7 +186,9 @@ def test_own_noise_has_no_theorem_of_convergence():
     assert found.theorem is None
     assert "cancels nowhere" in found.statement
     assert claim(Job.asked(SQUARES, RING, quadratic(), step=STEP, rounds=2)).theorem == "Theorem 1"
-    assert "own noise of deviation 0.5" in quadratic(own=0.5).remarks(SQUARES, RING)[1]
+    assert "own noise of deviation 0.5" in str(
+        hk.solve(SQUARES, RING, quadratic(own=0.5), step=STEP, rounds=2).remarks
+    )
 
 
 FIRST = hk.polynomials([[0, 1 + j, 1] for j in range(5)], box=(-10, 10))
@@ -195,7 +198,7 @@ SECOND = hk.polynomials([[0, 1 + j + MOVED * ((j == 2) - (j == 1)), 1] for j in 
 
 
 def words(problem: hk.Problem, noise) -> bytes:
-    algorithm = hk.FunctionSharing(2, sd=1.0, noise=noise, grid=GRID)
+    algorithm = hk.FunctionSharing(2, sd=1.0, given=noise, grid=GRID)
     run = hk.solve(problem, RING, algorithm, step=STEP, rounds=30, keep="transcript")
     return run.transcript.words[0].tobytes()
 

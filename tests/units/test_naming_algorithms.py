@@ -1,4 +1,4 @@
-"""An algorithm describes itself: nobody else asks which one it is, but those who choose one for somebody."""
+"""Which modules name an algorithm: those that state facts about it by its exact type, and few others, listed here."""
 
 from __future__ import annotations
 
@@ -42,22 +42,53 @@ def named(tree: ast.AST) -> Iterator[str]:
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name) if name in BY_CLASS:
                 yield name
             case ast.Constant(value=str(text)) if id(node) not in texts:
-                yield from {text} & ({*BY_KEY, *(kind.label for kind in ALL)} - PLAIN_ENGLISH)
+                yield from {text} & ({*BY_KEY, *(kind.title for kind in ALL)} - PLAIN_ENGLISH)
                 yield from (
                     name for name in BY_CLASS if name in text.replace("(", " ").replace(",", " ").split()
                 )
 
 
+FACTS = {
+    "claims.py",
+    "runs/coverage.py",
+    "runs/channel.py",
+    "runs/remarks.py",
+    "privacy/profile.py",
+    "privacy/stand_ins.py",
+    "federation/workloads/needs.py",
+}
+"""What others than the engines know of algorithms stands here, by exact type."""
+BESIDE: dict[str, set[str]] = {
+    "federation/plan/plan.py": {"Centralised"},
+    "privacy/audit/text.py": {"RssNb"},
+    "privacy/dp/certify.py": {"CertifiedRssNb"},
+    "privacy/graph/guarantees.py": {"FunctionSharing"},
+    "privacy/leakage/levels.py": {"Centralised"},
+    "privacy/leakage/noise_plan.py": {"RssNb"},
+    "privacy/witness/functions.py": {"FunctionSharing"},
+    "runs/theorems.py": {"Centralised"},
+    "theory/inverse.py": {"RssNb", "RssLb"},
+}
+"""Whoever else names one, and which: a module that is added here should rather state a fact."""
+
+
 @pytest.mark.parametrize("path", modules(), ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_no_module_asks_which_algorithm_it_has(path):
-    assert sorted(named(ast.parse(path.read_text(encoding="utf-8")))) == []
+def test_no_other_module_asks_which_algorithm_it_has(path):
+    place = path.relative_to(PACKAGE).as_posix()
+    if place in FACTS:
+        return
+    assert {*named(ast.parse(path.read_text(encoding="utf-8")))} == BESIDE.get(place, set())
+
+
+def test_every_module_listed_is_there():
+    assert all((PACKAGE / place).is_file() for place in FACTS | BESIDE.keys())
 
 
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
-def test_every_algorithm_has_a_key_and_a_label_of_its_own(kind):
-    assert kind.key
-    assert kind.label
-    assert sum(other.key == kind.key or other.label == kind.label for other in ALL) == 1
+def test_every_algorithm_has_a_name_and_a_title_of_its_own(kind):
+    assert kind.name
+    assert kind.title
+    assert sum(other.name == kind.name or other.title == kind.title for other in ALL) == 1
 
 
 @pytest.mark.parametrize(
@@ -68,7 +99,7 @@ def test_every_algorithm_has_a_key_and_a_label_of_its_own(kind):
         ('name == "rss-lb"', ["rss-lb"]),
         ('label == "RSS-NB"', ["RSS-NB"]),
         ('f"use RssNb(delta, anchor={x})"', ["RssNb"]),
-        ("algorithm.analysed", []),
+        ("coverage(algorithm).analysed", []),
     ],
 )
 def test_a_name_is_seen_wherever_it_stands(code, found):

@@ -24,7 +24,6 @@ from hocket.cli.peer.common import audited, brings, load_task, members_in_words,
 from hocket.cli.peer.epsilon import EpsilonOptions, draft, price_in_words
 from hocket.errors import BadConfig
 from hocket.federation.state.home import Home
-from hocket.federation.workloads.needs import needs
 from hocket.files import read_text
 
 NOTHING = EpsilonOptions()
@@ -248,6 +247,8 @@ def _task(task: str, dimension: int | None) -> tuple[str, int, str]:
 
 def _means(asked: int | None, promised: CertifiedDraft | None, algorithm: Algorithm) -> int:
     """As often as was asked for, or where nothing forbids it."""
+    from hocket.federation.workloads.needs import needs
+
     forbidden = promised is not None or needs(algorithm).sums
     return asked if asked is not None else 0 if forbidden else 10
 
@@ -301,6 +302,7 @@ def again(
 
 def _shown_again(before: FederationPlan, drawn: FederationPlan) -> list[str]:
     """What a run with other members shows beside the earlier one."""
+    from hocket.federation.workloads.needs import needs
     from hocket.studies.results.seen import DIFFERENCE
 
     new = ", ".join(name for name in drawn.names if name not in before.names)

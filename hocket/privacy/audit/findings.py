@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hocket.algorithm import Algorithm
-from hocket.algorithms import COMPARED
+from hocket.algorithms import COMPARED, title_of
 from hocket.networks.network import Network
 from hocket.privacy.attacks.messages import mixed
 from hocket.privacy.audit.theorem import PrivacyClaim
@@ -24,7 +24,6 @@ from hocket.privacy.leakage.worst import BOUND_WORK, Watch, least_std, worst_joi
 from hocket.privacy.plain_values import plain_values
 from hocket.privacy.profile import profile
 from hocket.privacy.questions import Objectives
-from hocket.privacy.stand_ins import PERSISTENT
 from hocket.privacy.wording import SUPPOSED, known
 from hocket.problems.objective_class import ANY
 from hocket.runs.run import Run
@@ -49,11 +48,6 @@ class Option:
     def stands_for(self) -> Algorithm:
         """The algorithm itself, or one that stands for its name."""
         return stands_for(self.algorithm, persistent=self.persistent > 0)
-
-    @property
-    def kind(self) -> Algorithm:
-        """What it then is: an algorithm whose noise is switched off becomes another."""
-        return self.stands_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +77,7 @@ class Finding:
     @property
     def label(self) -> str:
         """The algorithm's title, and whether part of its noise is reused where that is a choice."""
-        kind = self.option.kind
-        reused = profile(kind).persistent and kind.name in PERSISTENT
-        return f"{kind.title}, persistent" if reused else kind.title
+        return title_of(self.option.stands_for)
 
     @property
     def coalition(self) -> tuple[int, ...]:
@@ -247,7 +239,7 @@ def bounded(line: Finding, scope: Scope) -> Finding:
 
 def rehearsed(scope: Scope, option: Option, objectives: Objectives) -> DryRun:
     """What can be told before there are data: of a declared class its forms, of a set whether states may reach it."""
-    algorithm, declared = option.kind, objectives.declared
+    algorithm, declared = option.stands_for, objectives.declared
     how: dict[str, Any] = {"step": scope.step, "rounds": scope.rounds, "gradient_size": scope.size}
     seen = NOTHING_REHEARSED
     if declared is not None and declared != ANY and not profile(algorithm).hides_nothing:

@@ -68,6 +68,10 @@ def opened(run: Run) -> Functions:
     algorithm, dealt = run.algorithm, functions_of(run.algorithm)
     if run.problem is None or algorithm is None or dealt is None:
         raise NotRecorded("a run loaded from disk has no objectives; look at it where it was run")
+    if "function" not in run.transcript.noise:
+        raise NoTheorem(
+            "with bound 0 function sharing is plain DGD and hides nothing; choose a bound above 0"
+        )
     if profile(algorithm).uncovered:
         raise NoTheorem(
             "this run's noise functions are waves, which hide no polynomial; use family='polynomial'"
@@ -92,10 +96,6 @@ def opened(run: Run) -> Functions:
         raise NoTheorem(
             "this run's agents drew noise of their own, which no exchange of noise functions explains away; a "
             "certificate says what that hides"
-        )
-    if "function" not in run.transcript.noise:
-        raise NoTheorem(
-            "with bound 0 function sharing is plain DGD and hides nothing; choose a bound above 0"
         )
     objectives = _objectives(run.problem)
     drawn = as_fractions(run.transcript.noise["function"][0])

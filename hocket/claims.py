@@ -198,7 +198,6 @@ def _of_certified_rss_nb(algorithm: CertifiedRssNb, setting: Setting) -> Mechani
         link_sd=sd,
         own_sd=own,
         persistent_sd=np.asarray(drawn["persistent"].sd)[0] if "persistent" in drawn else None,
-        scaled_by="last step",
         projects="before the step",
         exact=grid is not None,
         sensitivity=None if algorithm.clip is None else 2 * algorithm.clip,
@@ -228,7 +227,6 @@ def _of_joint_average(algorithm: JointAverage, setting: Setting) -> Mechanism | 
         on="gradients",
         link_sd=np.where(setting.network.active, MASK * algorithm.own, 0.0),
         own_sd=float(algorithm.own),
-        scaled_by="last step",
         projects="after the step",
         masked=True,
         sensitivity=None if algorithm.clip is None else 2 * algorithm.clip,
@@ -274,7 +272,10 @@ def _none(algorithm: Algorithm) -> str:
             if algorithm.given is not None
             else f"{algorithm.distribution} noise"
         )
-        return f"RSS-NB as printed deals {whose}, of which no certificate is made: take hk.CertifiedRssNb(sd, own)"
+        return (
+            f"RSS-NB as printed deals {whose}, of which no certificate is made: take certified-rss-nb, "
+            "hk.CertifiedRssNb(sd, own)"
+        )
     if type(algorithm) is IndependentNoise:
         return (
             "independent noise is a baseline, and nothing limits what one record adds to its gradients: take "

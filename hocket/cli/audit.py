@@ -175,8 +175,10 @@ def _algorithm(name: str | None, sigma: float | None, given: dict[str, Any]) -> 
     bound = "bound" if "bound" in given else "delta"
     if not given and not is_own(name):
         return name
-    if "persistent" in given and bound not in given:
-        raise BadConfig("--persistent is a share of --noise-bound; give --noise-bound as well")
+    if "persistent" in given and not given.keys() & {bound, "sd"}:
+        raise BadConfig(
+            "--persistent is a share of --noise-bound, or of --set sd= with certified-rss-nb; give that as well"
+        )
     if name is None:
         what = "--noise-bound is one algorithm's noise" if bound in given else "--set is of one algorithm"
         raise BadConfig(f"{what}; name it, --algorithm rss-nb")

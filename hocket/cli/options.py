@@ -46,7 +46,8 @@ NoiseBound = Annotated[
     float | None, Parameter(help="Δ: the bound on the noise of rss-nb, rss-lb and function-sharing.")
 ]
 Persistent = Annotated[
-    float | None, Parameter(help="The share of rss-nb's noise that is drawn once and reused in every round.")
+    float | None,
+    Parameter(help="The share of rss-nb's or certified-rss-nb's noise that is drawn once and reused."),
 ]
 Task = Annotated[
     str | None, Parameter(help="FILE.py:NAME, a task or a function without arguments that makes one.")
@@ -171,8 +172,14 @@ def algorithm_parameters(
     parameters: list[str] | None,
 ) -> dict[str, Any]:
     """What was typed of an algorithm's parameters, by the names that it has for them."""
+    from hocket.algorithms import CertifiedRssNb
     from hocket.config.own_algorithm import parameters_in
 
+    if noise_bound is not None and algorithm == CertifiedRssNb.name:
+        raise BadConfig(
+            f"--noise-bound is a bound, and nothing bounds the normal noise of {algorithm}; give its standard "
+            "deviation, --set sd=2, and that of each agent's own noise, --set own=1"
+        )
     bound = "bound" if algorithm == "function-sharing" else "delta"
     given = {bound: noise_bound, "persistent": persistent}
     return {name: value for name, value in given.items() if value is not None} | parameters_in(parameters)

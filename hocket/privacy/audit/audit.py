@@ -377,5 +377,4 @@ def _certificate(
         return None
     if not by_key:
         return found
-    normal = f"{found.algorithm} with normal draws of σ = {sigma:g}"
-    return replace(found, algorithm=normal + (" and no projection after a step" if on == "gradients" else ""))
+    return replace(found, algorithm=f"{found.algorithm} with normal draws of σ = {sigma:g}")

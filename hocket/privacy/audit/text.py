@@ -176,7 +176,9 @@ def estimated(audit: Audit) -> list[str]:
                 f"{judged(one.bound, one.gradient_size)}."
             )
         ending = "" if one.exact else least
-        lines.append(f"{one.label}: no theorem{why}.{topology} {who}: {line(one)}{ending}.{bound}")
+        lines.append(
+            f"{sentence(one.label)[:-1]}: no theorem{why}.{topology} {who}: {line(one)}{ending}.{bound}"
+        )
     return lines
 
 

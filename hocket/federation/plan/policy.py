@@ -32,7 +32,7 @@ LONGEST = 100_000
 """Bytes of a policy's file."""
 OLD = "floor.toml"
 """What the file was called in version 0.2."""
-MORE_NOISE = "have more noise, an anchor, fewer rounds or more links planned"
+MORE_NOISE = "have more noise, persistent noise, fewer rounds or more links planned"
 
 
 class Policy(Section):

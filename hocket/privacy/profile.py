@@ -130,7 +130,7 @@ def _of_rss_lb(algorithm: RssLb) -> Profile:
         plain=True,
         per_neighbour=True,
         soon_open=True,
-        open_anyway="everything is open to whom all messages of a member reach",
+        open_anyway="everything is open to an adversary that receives all messages of a member",
         caveat="RSS-LB hides nothing from an adversary that receives all messages of an agent to its neighbours. "
         "Use it to reproduce the paper; for objectives that are declared polynomials choose function sharing.",
     )
@@ -164,8 +164,8 @@ def _of_function_sharing(algorithm: FunctionSharing) -> Profile:
         persistent=True,
         scaled_with_gradient=True,
         soon_open=True,
-        open_anyway="whatever of an objective is outside the span of its noise functions is open to whom all messages "
-        "reach that a member mixes",
+        open_anyway="what lies outside the span of its noise functions is open to an adversary that receives all messages "
+        "that a member mixes",
         caveat="Function sharing hides the span of its noise functions and nothing else: of objectives outside it, "
         "an adversary that receives all that an agent mixes reads what the span leaves out exactly; under linear "
         "functions that is how gradients change. Declare objectives that lie inside, or choose functions whose span "

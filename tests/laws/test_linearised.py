@@ -65,6 +65,7 @@ class Everybody:
     """All that is said in a run, as numbers in every world, from numbers for everything unknown."""
 
     def __init__(self, network, algorithm, step, rounds):
+        masked = only_sums(algorithm)
         algorithm = by_coordinate(algorithm, Setting(network, 1, step, rounds))
         self.network, self.algorithm, self.step, self.rounds = network, algorithm, step, rounds
         self.tables = tabulate(network, slots_needed=True)
@@ -94,7 +95,7 @@ class Everybody:
                     return 1 / np.sqrt(3) if isinstance(draw, Balanced) else float(draw.sd)
 
             self._number(name, shape, owner, size)
-        if only_sums(algorithm):
+        if masked:
             self._number(
                 "mask",
                 (rounds + 1, len(links)),
@@ -154,9 +155,9 @@ class Everybody:
         def towards(i, j):
             word = outgoing[i]
             if not isinstance(word, SendEach):
-                return word.word
+                return word.message
             slot = sorted(network.neighbours(i)).index(j)
-            return jax.tree.map(lambda leaf: leaf[slot], word.words)
+            return jax.tree.map(lambda leaf: leaf[slot], word.messages)
 
         received = []
         for j in range(network.n):

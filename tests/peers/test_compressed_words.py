@@ -72,7 +72,7 @@ def test_bytes_on_the_wire_are_those_that_the_simulator_counts(algorithm, word, 
 def test_numbers_for_places_that_there_are_none_of_are_refused_by_name():
     largest = hk.TopK(2)
     said = Broadcast(largest.encoded(np.arange(5.0), 1), lambda word: largest.decoded(word, 1, 5))
-    np.testing.assert_array_equal(decoded("b", said, said.word, 1), [0, 0, 0, 3, 4])
+    np.testing.assert_array_equal(decoded("b", said, said.message, 1), [0, 0, 0, 3, 4])
     with pytest.raises(
         LinkError, match="b said numbers for places in round 1 that no vector of the plan has"
     ):

@@ -13,6 +13,7 @@ from hocket.algorithm import Broadcast, Round, Setting
 from hocket.noise import Draw, Own
 from hocket.privacy.attacks import Attack
 from hocket.privacy.attacks.attack import What
+from hocket.privacy.profile import Profile, profile
 from hocket.runs.view import Threat, View
 from tests.laws.table import quadratics
 
@@ -39,17 +40,16 @@ class Bounded(hk.Algorithm):
 
     bound: float
 
-    @property
-    def plain(self) -> bool:
-        return True
-
     def round(self, agent: hk.Agent, state: Any, k: Any) -> Round:
-        w = state + agent.step(k) * agent.own_noise(k)
+        w = state + agent.step(k) * agent.noise("own")
         received = yield Broadcast(w)
         return agent.descend(agent.mix(w, received), k)
 
-    def draws(self, setting: Setting) -> Mapping[str, Draw]:
+    def noise(self, setting: Setting) -> Mapping[str, Draw]:
         return {"own": Own(np.asarray(self.bound), width=setting.dim, label=9)}
+
+
+profile.add(Profile(noise_in="messages", plain=True), Bounded)
 
 
 class Sight(NamedTuple):

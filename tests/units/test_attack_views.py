@@ -94,7 +94,7 @@ def test_in_single_precision_gradients_are_exposed_if_not_coefficients():
 
 def test_noise_of_the_users_own_is_supposed_to_look_like_random_draws():
     draws = run_of("rss-nb").transcript.noise["paired"]
-    run = play_on_ring(hk.RssNb(1.0, noise=draws), CURVED)
+    run = play_on_ring(hk.RssNb(1.0, given=draws), CURVED)
     ours, theirs = (mean_attack(one.view(threat="states"), TARGET) for one in (run, run_of("rss-nb")))
     np.testing.assert_array_equal(ours.predicted_sd, theirs.predicted_sd)
     assert any("user's own noise" in str(taken) for taken in ours.assuming)

@@ -121,7 +121,7 @@ def test_varying_runs_are_audited_too():
     run = play(hk.RssNb(1.0, persistent=0.5), network=PHASES, rounds=30, keep="transcript")
     found = hk.audit(PHASES, coalition={0, 3}, run=run)
     assert len(found.measured) == 4
-    assert found.findings[0].label == "RSS-NB, anchored"
+    assert found.findings[0].label == "RSS-NB, persistent"
 
 
 def test_a_witness_needs_a_transcript_too():
@@ -191,7 +191,7 @@ def test_agents_with_names_go_by_them_in_every_sentence():
 def test_a_certificate_of_a_run_is_over_all_its_rounds():
     """Of a run of 100 rounds, under ε = 18.7, a certificate over the first was printed: ε = 1.25."""
     problem = hk.polynomials([[0.0, j, 1.0 + j] for j in range(5)], box=(-5, 5))
-    run = play_on_ring(hk.RssNb.certified(2.0, 5.0, clip=1.0), problem, rounds=20)
+    run = play_on_ring(hk.CertifiedRssNb(2.0, 5.0, clip=1.0), problem, rounds=20)
     for rounds in (1, 20, None):
         found = hk.audit(RING, coalition={1}, run=run, rounds=rounds).certificate
         assert found is not None

@@ -84,7 +84,8 @@ def test_transfers_cost_the_sum_nothing():
 def test_members_are_protected_in_all_rounds_together():
     asked = ASKED | {"clip": 0.5}
     short, long = (
-        plan_certificate(hk.Network.cycle(5), "rss-nb", **asked, rounds=rounds) for rounds in (10, 1000)
+        plan_certificate(hk.Network.cycle(5), "certified-rss-nb", **asked, rounds=rounds)
+        for rounds in (10, 1000)
     )
     assert short.sensitivity == 1.0
     assert long.independent / short.independent == pytest.approx(10, rel=1e-6)

@@ -8,7 +8,6 @@ import pytest
 
 import hocket as hk
 from hocket.cli import main
-from tests.units.certificate_cases import Clipped
 
 RING = ["certify", "--topology", "cycle:5", "--sigma", "2"]
 
@@ -57,9 +56,9 @@ def test_what_is_typed_is_what_is_asked(words, ask, capsys):
 
 
 def test_noise_in_every_round(capsys):
-    words = ["--algorithm", "rss-nb", "--coalition", "0", "--move", "1,3,.1", "--rounds", "50"]
+    words = ["--algorithm", "certified-rss-nb", "--coalition", "0", "--move", "1,3,.1", "--rounds", "50"]
     assert main(["certify", "--topology", "cycle:5", *words, "--step", "1,20,.75", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["mu"] == pytest.approx(0.720177, abs=1e-6)
+    assert json.loads(capsys.readouterr().out)["mu"] == pytest.approx(0.707107, abs=1e-6)
 
 
 def test_infinity_is_an_answer(capsys):
@@ -109,7 +108,7 @@ def test_secret_coins_and_the_price_are_said(capsys):
         "--independent",
         "1",
         "--algorithm",
-        "rss-nb",
+        "certified-rss-nb",
         "--rounds",
         "20",
         "--rate",
@@ -128,10 +127,13 @@ def test_secret_coins_and_the_price_are_said(capsys):
     )
 
 
+CLIPPED = hk.CertifiedRssNb(1.0, 0.5, clip=0.5)
+
+
 def test_an_audit_begins_with_the_certificate_where_there_is_one():
     ask = {"colluders": 1, "rounds": 6, "step": hk.Constant(0.1)}
-    found = hk.audit(hk.Network.cycle(5), algorithm=Clipped(1.0, 0.5), **ask)
-    certified = hk.certify(hk.Network.cycle(5), Clipped(1.0, 0.5), **ask)
+    found = hk.audit(hk.Network.cycle(5), algorithm=CLIPPED, **ask)
+    certified = hk.certify(hk.Network.cycle(5), CLIPPED, **ask)
     assert str(found).splitlines()[0] == certified.statement
     assert found.to_json()["certificate"]["mu"] == certified.mu
     without = hk.audit(hk.Network.cycle(5), algorithm="dgd", **ask)

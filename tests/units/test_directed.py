@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hocket as hk
-from hocket.algorithms import ALL
 from hocket.errors import BadAlgorithm, BadNetwork
 from hocket.networks.topologies import parse
+from hocket.privacy.stand_ins import TYPICAL
+from hocket.runs.channel import link_needs
 from tests.laws.table import ROWS, quadratics
 
 FOUR = hk.Network([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)], directed=True)
@@ -113,7 +114,7 @@ def test_phases_of_directed_links_hang_together_as_a_whole():
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_who_is_not_made_for_directed_links_refuses_them_by_name(row):
     algorithm, problem = row.build(1.0), quadratics(4, 2, 0)
-    if algorithm.directed:
+    if link_needs(algorithm).directed:
         assert hk.solve(problem, FOUR, algorithm, rounds=2).rounds == 2
         return
     with pytest.raises(BadNetwork, match=rf"{algorithm.title} is for links that go both ways.*push method"):
@@ -121,7 +122,7 @@ def test_who_is_not_made_for_directed_links_refuses_them_by_name(row):
 
 
 def test_push_methods_are_among_the_algorithms():
-    assert {kind.key for kind in ALL if kind.typical() is not None and kind.typical().directed} == {
+    assert {name for name, one in TYPICAL.items() if link_needs(one).directed} == {
         "push-sum",
         "push-diging",
     }

@@ -73,7 +73,7 @@ def test_methods_are_the_published_recursions(method, published):
     np.testing.assert_allclose(run.x, published(0.02, 20), rtol=0, atol=1e-13)  # float64, numbers of about 1
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda one: one.key)
+@pytest.mark.parametrize("method", METHODS, ids=lambda one: one.name)
 def test_a_derived_step_is_proved_and_reaches_the_optimum(method):
     run = hk.solve(REGRESSION, RING, method, rounds=1500)
     assert run.step.proved
@@ -89,7 +89,7 @@ def test_steps_that_track_are_those_of_the_theorem():
     np.testing.assert_allclose(allowed, [0.101997, 0.048856], atol=1e-6)
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda one: one.key)
+@pytest.mark.parametrize("method", METHODS, ids=lambda one: one.name)
 def test_noise_functions_around_a_method_leave_the_optimum_alone(method):
     sharing = hk.FunctionSharing(1, sd=3.0, family="linear", inner=method)
     run = hk.solve(REGRESSION, RING, sharing, rounds=1500)
@@ -167,7 +167,7 @@ def _held(x, by):
     return xp.clip(x, -by, by)
 
 
-@pytest.mark.parametrize("method", [hk.AugDgm(), hk.Extra(), hk.Nids()], ids=lambda one: one.key)
+@pytest.mark.parametrize("method", [hk.AugDgm(), hk.Extra(), hk.Nids()], ids=lambda one: one.name)
 @pytest.mark.parametrize("name", PENALTIES)
 def test_penalties_by_their_proximal_maps(method, name):
     penalty, feasible = PENALTIES[name]
@@ -217,7 +217,7 @@ def test_weights_that_differ_both_ways_are_for_methods_that_track():
     assert abs(hk.solve(REGRESSION, ring, hk.AugDgm(), rounds=2000).gap) < 1e-9
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda one: one.key)
+@pytest.mark.parametrize("method", METHODS, ids=lambda one: one.name)
 def test_rules_of_thumb_hold_where_everybody_is_linked(method):
     """All mix at once, and curvatures differ: a step of 1/L is too long for DIGing here."""
     rows = np.stack([RNG.normal(size=8), RNG.uniform(0.1, 1.0, size=8)], axis=1)

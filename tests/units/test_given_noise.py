@@ -43,16 +43,16 @@ def dealt(run: hk.Run, kind: str) -> np.ndarray:
     ("algorithm", "says"),
     [
         (
-            lambda: hk.RssNb(1.0, noise=late(1.5, 2, 1)),
+            lambda: hk.RssNb(1.0, given=late(1.5, 2, 1)),
             r"adds 1\.5 in norm to agent 1 in round 4, and delta = 1 bounds it; .*delta=1\.5 or more, or delta=0",
         ),
         (
-            lambda: hk.RssLb(9.0, noise=late(0.5, 3, 2)),
+            lambda: hk.RssLb(9.0, given=late(0.5, 3, 2)),
             r"noise of agent 3 in round 4 does not balance.* must sum to zero; subtract its share",
         ),
         (
             lambda: hk.FunctionSharing(
-                2, 0.5, noise=lambda i, j, k: [0.0, 0.9 if (i, j) == (2, 1) else 0.1] * 3
+                2, 0.5, given=lambda i, j, k: [0.0, 0.9 if (i, j) == (2, 1) else 0.1] * 3
             ),
             r"noise from agent 2 to agent 1 is 0\.9 in round 1, and bound = 0\.5 bounds it; .*bound=0\.9 or more",
         ),
@@ -67,11 +67,11 @@ def test_what_breaks_a_promise_is_refused_with_agent_and_round(algorithm, says):
 
 def test_balanced_noise_beyond_its_bound_is_refused():
     drawn = dealt(play(hk.RssLb(1.0), keep="transcript"), "balanced")
-    play(hk.RssLb(1.0, noise=drawn))
+    play(hk.RssLb(1.0, given=drawn))
     with pytest.raises(
         BadAlgorithm, match=r"your own noise from agent \d to agent \d is .* delta = 0\.01 bounds it"
     ):
-        play(hk.RssLb(0.01, noise=drawn))
+        play(hk.RssLb(0.01, given=drawn))
 
 
 @pytest.mark.parametrize(
@@ -86,17 +86,17 @@ def test_balanced_noise_beyond_its_bound_is_refused():
 )
 def test_what_was_drawn_may_be_dealt_again(kind, algorithm):
     drawn = play(algorithm(), keep="transcript")
-    again = play(algorithm(noise=dealt(drawn, kind)))
+    again = play(algorithm(given=dealt(drawn, kind)))
     np.testing.assert_allclose(again.x, drawn.x, atol=1e-12)
 
 
 def test_a_bound_of_zero_states_none():
-    assert np.isfinite(play(hk.RssNb(0.0, noise=late(100.0, 2, 1))).x).all()
+    assert np.isfinite(play(hk.RssNb(0.0, given=late(100.0, 2, 1))).x).all()
 
 
 def test_no_theorem_is_claimed_for_functions_given_by_hand():
     """The same coefficients from everybody to everybody cancel on every link and hide nothing."""
-    algorithm = hk.FunctionSharing(2, 1.0, noise=lambda i, j, k: [0.1] * 6)
+    algorithm = hk.FunctionSharing(2, 1.0, given=lambda i, j, k: [0.1] * 6)
     found = hk.audit(GRAPH, run=play(algorithm, keep="transcript"), coalition=[0])
     assert not found.covered
     assert "its noise is given by hand" in str(found.claim)
@@ -105,7 +105,7 @@ def test_no_theorem_is_claimed_for_functions_given_by_hand():
 def test_a_run_with_given_noise_is_audited_and_says_what_it_takes_it_for():
     """The auditor asked for the same table with fewer columns."""
     drawn = play(hk.RssNb(1.0), keep="transcript").transcript.noise["paired"]
-    for algorithm in (hk.RssNb(1.0, noise=drawn), hk.RssNb(0.0, noise=late(1.0, 2, 1))):
+    for algorithm in (hk.RssNb(1.0, given=drawn), hk.RssNb(0.0, given=late(1.0, 2, 1))):
         found = hk.audit(GRAPH, run=play(algorithm, keep="transcript"), coalition=[0])
         assert "noise given by hand counts as random draws within its bound" in str(found)
         assert text.attempts(found)

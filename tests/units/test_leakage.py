@@ -12,18 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hocket as hk
-from hocket.algorithms import BY_KEY
 from hocket.algorithms.parameters import LONGEST_RUN, sd_within_bound, sd_within_norm
 from hocket.errors import BadInput, NoTheorem
 from hocket.privacy import worst_leakage
 from hocket.privacy.coalitions import apart, stars
 from hocket.privacy.graph.connectivity import agents_in, everybody, neighbour_masks
 from hocket.privacy.leakage.edges import LEFT, of_difference
-from hocket.privacy.leakage.levels import NAMES
+from hocket.privacy.profile import profile
+from hocket.privacy.stand_ins import TYPICAL
+from hocket.runs.channel import link_needs
 from tests.laws.test_leakage_laws import PLAIN, THREATS, coalitions, networks
 
 RING = hk.Network.cycle(5)
-MODELLED = [name for name in NAMES if not ((kind := BY_KEY[name].typical()).compresses or kind.directed)]
+MODELLED = [
+    name for name, one in TYPICAL.items() if not (profile(one).compresses or link_needs(one).directed)
+]
 """Algorithms whose rounds are affine, so that they can be asked about by name."""
 DECAYING = hk.Power(1, 0, 1)
 

@@ -22,7 +22,7 @@ REGRESSION = hk.least_squares(ROWS, TARGETS, feasible=hk.Everywhere())
 LOGISTIC = hk.logistic(ROWS, LABELS, l2=0.5, feasible=hk.Everywhere())
 METHODS = (hk.Admm(), hk.AcceleratedTracking(), hk.LocalTracking(1), hk.LocalTracking(5))
 one_of = pytest.mark.parametrize(
-    "method", METHODS, ids=lambda one: f"{one.key}-{getattr(one, 'local_steps', '')}"
+    "method", METHODS, ids=lambda one: f"{one.name}-{getattr(one, 'local_steps', '')}"
 )
 
 
@@ -135,7 +135,7 @@ def test_rounds_grow_as_the_root_of_the_condition():
     rounds = {}
     for method in (hk.AcceleratedTracking(), hk.Nids()):
         run = hk.solve(free, hk.Network.complete(5), method, rounds=30_000, tolerance=1e-8)
-        rounds[method.key] = run.outcome.round
+        rounds[method.name] = run.outcome.round
     assert rounds["accelerated-tracking"] < rounds["nids"] / 4
 
 

@@ -11,6 +11,7 @@ import hocket as hk
 from hocket.errors import BadAlgorithm, BadInput
 from hocket.privacy import plan_noise
 from hocket.privacy.leakage.noise_plan import SHARES, price_in_rounds
+from hocket.privacy.profile import profile
 
 RING = hk.Network.cycle(5)
 PLAN = {"rounds": 60, "step": hk.Power(1, 20, 0.75), "coalition": {1}}
@@ -88,7 +89,7 @@ def test_a_plan_is_told_in_words_and_in_json():
     )
     assert words[0].endswith("uncertain by ±2, error as large as the gradient, or more, after 60 rounds")
     assert words[1 : len(SHARES)] == [line for line in words if line.startswith("with persistent=")]
-    assert words[-1] == best.caveat
+    assert words[-1] == profile(best).caveat
     numbers = found.to_json()
     assert json.loads(json.dumps(numbers, allow_nan=False)) == numbers
     assert numbers["price"] is None

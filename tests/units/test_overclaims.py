@@ -120,7 +120,7 @@ def test_noise_functions_leave_open_what_they_do_not_span():
     plan = {"coalition": {0}, "rounds": 20, "algorithm": hk.FunctionSharing(1, 2.0, family="linear")}
     found = hk.audit(K5, objectives="any", **plan)
     assert (
-        "outside the span of its noise functions is open to whoever hears all that a member mixes"
+        "what lies outside the span of its noise functions is open to an adversary that receives all messages"
         in found.answer
     )
     assert "counted as an offset of the gradient and nothing more, which is cautious" in " ".join(

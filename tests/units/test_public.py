@@ -30,7 +30,10 @@ DOCUMENTS = [
     *sorted((ROOT / "examples").rglob("*.*")),
 ]
 IMPORT = re.compile(r"^\s*from (hocket[\w.]*) import ([\w, ]+)", re.MULTILINE)
-WRITTEN = "agent algorithm privacy.profile algorithms.dgd algorithms.parameters algorithms.returned_noise algorithms.gradient_tracking"
+WRITTEN = (
+    "agent algorithm privacy.profile algorithms.dgd algorithms.parameters algorithms.returned_noise "
+    "algorithms.gradient_tracking"
+)
 NAMED = {f"hocket.{module}" for module in WRITTEN.split()}
 """Modules that the page on writing an algorithm names on purpose; the last two its reader writes."""
 

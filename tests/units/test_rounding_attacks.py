@@ -12,6 +12,7 @@ import pytest
 
 import hocket as hk
 from hocket.algorithm import Setting
+from hocket.claims import mechanism
 from hocket.errors import BadAlgorithm
 from hocket.federation import GradientTask
 from hocket.federation.runtime.role import PlainSet
@@ -115,8 +116,8 @@ def test_the_interval_attack_wins_in_floats_and_loses_on_a_grid(stored, least, m
 
 def test_only_floats_are_called_a_model_of_reals():
     setting = Setting(hk.Network.complete(3), 1, hk.Constant(1.0), ROUNDS)
-    assert not FLOATS.mechanism(setting).exact
-    assert GRID.mechanism(setting).exact
+    assert not mechanism(FLOATS, setting).exact
+    assert mechanism(GRID, setting).exact
 
 
 HUB = hk.Network([(0, 1), (1, 2), (1, 3), (2, 3), (0, 2)])
@@ -130,8 +131,8 @@ def dealing(sender: int, receiver: int, k: int) -> list[float]:
 
 def test_a_dealer_of_huge_noise_erases_an_honest_draw_in_floats():
     """1's share is (2^60 − 2.25) − 2^60: nothing is left of what it shares with 2."""
-    algorithm = hk.FunctionSharing(1, sd=1.0, family="linear", noise=dealing)
-    draw = algorithm.draws(Setting(HUB, 1, hk.Constant(0.1), 2))["function"]
+    algorithm = hk.FunctionSharing(1, sd=1.0, family="linear", given=dealing)
+    draw = algorithm.noise(Setting(HUB, 1, hk.Constant(0.1), 2))["function"]
     tables = tabulate(HUB, slots_needed=True)
     raw = Pair(draw.given[:, :, 0], draw.given[:, :, 1])
     share = draw.deal(draw.condense(raw), When(np.array([0]), np.array([0])), tables)
@@ -146,6 +147,6 @@ def test_a_dealer_of_huge_noise_is_refused_on_a_grid():
         hk.solve(
             problem,
             HUB,
-            hk.FunctionSharing(2, sd=1.0, grid=2.0**-20, noise=lambda *who: [*dealing(*who), 0.0]),
+            hk.FunctionSharing(2, sd=1.0, grid=2.0**-20, given=lambda *who: [*dealing(*who), 0.0]),
             rounds=2,
         )

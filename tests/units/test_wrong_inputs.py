@@ -29,7 +29,7 @@ Tensor.__module__ = "torch"
 
 
 def noisy() -> hk.Algorithm:
-    return hk.RssNb.certified(1.0, own=0.5)
+    return hk.CertifiedRssNb(1.0, own=0.5)
 
 
 WITH_ROUNDS: dict[str, Callable[[Any], Any]] = {
@@ -101,8 +101,11 @@ def test_a_certificate_takes_a_whole_float_too():
         (lambda: hk.RssNb(1j), r"delta = 1j of RssNb is complex; give a number"),
         (lambda: hk.RssNb([1.0]), r"delta = \[1\.0\] of RssNb is a list; give a number"),
         (lambda: hk.RssNb(np.zeros(1).view(Tensor)), r"delta = .* of RssNb is a torch tensor; give a number"),
-        (lambda: hk.RssNb(0.0, sd="0.5"), r"sd = '0\.5' of RssNb is text; give a number, sd=0\.5"),
-        (lambda: hk.RssNb(0.0, sd=0.5, clip="1"), r"clip = '1' of RssNb is text; give a number, clip=1"),
+        (lambda: hk.CertifiedRssNb("0.5"), r"sd = '0\.5' of CertifiedRssNb is text; give a number, sd=0\.5"),
+        (
+            lambda: hk.CertifiedRssNb(0.5, clip="1"),
+            r"clip = '1' of CertifiedRssNb is text; give a number, clip=1",
+        ),
         (
             lambda: hk.FunctionSharing("2", 1.0),
             r"degree = '2' of FunctionSharing is text; give a number, degree=2",

@@ -24,9 +24,11 @@ from hocket.federation.audit.survivors import judge_survivors
 from hocket.federation.plan.cards import Card
 from hocket.federation.plan.certified_draft import AUTO, Wanted, certified_draft
 from hocket.federation.plan.draft import draw_up
+from hocket.federation.plan.own_code import NO_CODE, OwnCode
 from hocket.federation.plan.plan import FederationPlan
 from hocket.federation.plan.plan_file import parse_plan, plan_text, read_plan
 from hocket.federation.plan.policy import Policy, check_policy
+from hocket.federation.plan.sections import read_planned_algorithm
 from hocket.federation.state.accounts import RecordedRun
 from hocket.federation.state.earlier_runs import EarlierRun
 from hocket.federation.state.served_plan import ServedPlan, record_of
@@ -243,6 +245,56 @@ def test_less_noise_than_promised_is_refused():
     open_form = plan.task.model_copy(update={"objectives": "any"})
     with pytest.raises(UnsafePlan, match="what noise functions do not span stays exposed"):
         check_certificate(dataclasses.replace(plan, task=open_form))
+
+
+def with_algorithm(plan: FederationPlan, table, own=NO_CODE) -> FederationPlan:
+    """The plan, as somebody would have it who puts another algorithm under its certificate."""
+    return dataclasses.replace(plan, algorithm_section=read_planned_algorithm(table, own))
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"name": "rss-nb", "delta": 100.0}, "RSS-NB as printed deals uniform noise"),
+        (
+            {"name": "rss-nb", "delta": 100.0, "distribution": "gaussian"},
+            "RSS-NB as printed deals gaussian noise",
+        ),
+        ({"name": "rss-lb", "delta": 100.0}, "RSS-LB has no normal noise"),
+        ({"name": "dgd"}, "DGD has no normal noise"),
+    ],
+    ids=["rss-nb", "normal", "rss-lb", "dgd"],
+)
+def test_no_other_algorithm_comes_under_a_certificate(table, said):
+    forged = with_algorithm(drawn(MEMBER, key="certified-rss-nb"), table)
+    with pytest.raises(UnsafePlan, match=f"does not hold: {said}"):
+        check_certificate(forged)
+    with pytest.raises(UnsafePlan, match="does not hold"):
+        audit_plan(forged, unsafe=True)
+
+
+@pytest.mark.parametrize("name", ["Plain", "Louder", "Renamed"])
+def test_nobody_s_own_code_comes_under_a_certificate(tmp_path, monkeypatch, name):
+    """Not even a subclass that changes nothing, or calls itself by the same name and states the same facts."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(
+        "import hocket as hk\n"
+        "from hocket.privacy.profile import profile\n\n\n"
+        "class Plain(hk.CertifiedRssNb):\n    pass\n\n\n"
+        "class Louder(hk.CertifiedRssNb):\n"
+        "    def round(self, agent, state, k):\n        return (yield from super().round(agent, state, k))\n\n\n"
+        "class Renamed(hk.CertifiedRssNb):\n"
+        "    name, title = hk.CertifiedRssNb.name, hk.CertifiedRssNb.title\n\n\n"
+        "profile.add(profile(hk.CertifiedRssNb(1.0, 0.5)), Renamed)\n"
+    )
+    plan, own = drawn(MEMBER, key="certified-rss-nb"), OwnCode(named=f"mine.py:{name}")
+    same = plan.algorithm_section.model_dump(exclude={"name"}, exclude_none=True)
+    forged = with_algorithm(plan, own.table() | same, own)
+    assert forged.algorithm.own == plan.algorithm.own
+    with pytest.raises(UnsafePlan, match=f"{name} is not one of hocket's classes"):
+        check_certificate(forged)
+    with pytest.raises(BadPlan, match=f"mine.py:{name} has no noise that an ε could rest on"):
+        drawn(MEMBER, key=f"mine.py:{name}")
 
 
 def test_what_is_disclosed_for_a_verification_is_hidden_from_nobody():

@@ -11,25 +11,22 @@ from jaxtyping import Float
 
 @dataclass(frozen=True)
 class Mechanism:
-    """The normal noise that stands between an agent's data and its words.
+    """The normal noise that stands between an agent's data and its messages.
 
     Deviations are of one number. Pairwise noise is dealt as two directed draws per link, so that what a link adds to
     its ends has twice the variance of one.
     """
 
     on: Literal["objective", "gradients"]
-    """`objective`: drawn once, added to coefficients, and all that is said follows from the sum. `gradients`: drawn
-    afresh in every round, added to what a step moves a state by."""
+    """`objective`: drawn once, added to coefficients, and all that is sent follows from the sum. `gradients`: drawn
+    afresh in every round, added to what a step moves a state by, and scaled by that step."""
     link_sd: Float[np.ndarray, "phases links"]
     """σ: of one directed draw that is not kept for rounds to come (or, on objectives, of the only one)."""
     own_sd: float = 0.0
     """τ: of noise that an agent draws for itself, and that nothing cancels."""
     persistent_sd: Float[np.ndarray, " links"] | None = None
-    """σ_c: of one directed draw of pairwise noise that is kept over rounds, scaled as the gradient is; None without.
-    It counts for a shift that is the same in every round, and never for a record: gradients of alternating sign see
-    fresh noise alone."""
-    scaled_by: Literal["this step", "last step"] = "this step"
-    """Whether fresh noise in round k is scaled by α_k, or by α_{k−1} as the gradient inside the state is."""
+    """σ_c: of one directed draw of pairwise noise that is kept over rounds; None without. It counts for a shift that is
+    the same in every round, and never for a record: gradients of alternating sign see fresh noise alone."""
     projects: Literal["nowhere", "before the step", "after the step"] = "nowhere"
     """Where states are projected onto X. After the step it takes away what is certified of a move between agents,
     unless X is the whole space: a state on the edge of X shows its noise bare. What is certified of a record by noise
@@ -44,4 +41,4 @@ class Mechanism:
     """S: how far replacing one record can move, in norm, what noise is added to; None where nothing bounds it."""
     start: Literal["public", "published"] = "public"
     """Where agents begin: from what nobody's data decided, or from what they published in runs before, under noise from
-    the first word on."""
+    the first message on."""

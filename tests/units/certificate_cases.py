@@ -13,7 +13,6 @@ import numpy as np
 import hocket as hk
 from hocket.algorithm import Algorithm, Broadcast, Round, Setting
 from hocket.noise.draws import Draw, Gaussian, Paired
-from hocket.noise.mechanism import Mechanism
 
 
 class Clipped(Algorithm):
@@ -22,23 +21,19 @@ class Clipped(Algorithm):
     sigma: float
     tau: float = 0.0
     clean: bool = eqx.field(static=True, default=False)
-    """Mix the state itself, and not the word that was said."""
+    """Mix the state itself, and not the message that was sent."""
 
     def round(self, agent: Any, state: Any, k: Any) -> Round:
-        w = state + agent.step(k - 1) * (agent.paired_noise(k) + agent.own_noise(k))
+        w = state + agent.step(k - 1) * (agent.noise("paired") + agent.noise("own"))
         received = yield Broadcast(w)
         return agent.descend(agent.mix(state if self.clean else w, received), k)
 
-    def draws(self, setting: Setting) -> Mapping[str, Draw]:
+    def noise(self, setting: Setting) -> Mapping[str, Draw]:
         links = np.full((1, len(setting.network.links)), self.sigma)
         return {
             "paired": Paired(links, width=setting.dim, label=1, first=2, normal=True),
             "own": Gaussian(np.asarray(self.tau), width=setting.dim, label=4),
         }
-
-    def mechanism(self, setting: Setting) -> Mechanism | str:
-        links = np.full((1, len(setting.network.links)), self.sigma)
-        return Mechanism("gradients", links, self.tau, scaled_by="last step", sensitivity=0.5)
 
 
 class Heavy(NamedTuple):
@@ -53,11 +48,11 @@ class Momentum(Clipped):
 
     beta: float = 0.9
 
-    def setup(self, agent: Any, x: Any) -> Any:
+    def init(self, agent: Any, x: Any) -> Any:
         return Heavy(x, 0 * x)
 
     def round(self, agent: Any, state: Any, k: Any) -> Round:
-        w = state.x + agent.step(k - 1) * (agent.paired_noise(k) + agent.own_noise(k))
+        w = state.x + agent.step(k - 1) * (agent.noise("paired") + agent.noise("own"))
         received = yield Broadcast(w)
         v = agent.mix(w, received)
         m = self.beta * state.m + agent.gradient(v)

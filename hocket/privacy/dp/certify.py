@@ -251,7 +251,6 @@ def _looks(network: Network, asked: Asked, mechanism: Mechanism) -> tuple[Look, 
     return looks_at_gradients(
         network,
         mechanism,
-        step=asked.source.step,
         rounds=asked.source.rounds,
         runs=runs,
         kept=kept,
@@ -280,4 +279,4 @@ def _per_round(
     if kappa is None or rounds is None or not isinstance(protected, Record):
         return None
     assert isinstance(protected.held, int)
-    return protected.size * protected.held * math.sqrt(kappa * looks[0].peak)
+    return protected.size * protected.held * math.sqrt(kappa)

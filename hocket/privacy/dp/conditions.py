@@ -232,13 +232,12 @@ def sums(asked: Asked) -> Iterator[Said]:
 
 def one_way(asked: Asked) -> Iterator[Said]:
     """Where something moves, nothing that is not linear follows the step: no penalty's proximal map, and no projection
-    that may be active. By a bare name, without a problem, that the set is the whole space is said to be assumed."""
+    that may be active."""
     if asked.of_records or not _after_step(asked):
         return
     if asked.problem is not None and asked.problem.penalty is not None:
         yield Said(Refusal.PENALTY)
-    known = asked.problem is not None or not isinstance(asked.source.algorithm, str)
-    if known and not (asked.problem is not None and isinstance(asked.problem.feasible, Everywhere)):
+    if asked.problem is None or not isinstance(asked.problem.feasible, Everywhere):
         yield Said(Refusal.PROJECTED)
 
 
@@ -254,13 +253,14 @@ def linear_states(asked: Asked) -> Iterator[Said]:
 
 
 def _after_step(asked: Asked) -> bool:
-    """Whether what a gradient is part of is projected: as an algorithm states, or as its code does; of a bare name
-    nothing is known, and RSS-NB does so unless it is told otherwise."""
+    """Whether what a gradient is part of is projected: as is known of an algorithm, or as its code does; of a bare name
+    without either everything is possible."""
     if asked.on_objective:
         return False
-    if asked.mechanism is not None and asked.mechanism.projects == "after the step":
-        return True
-    return asked.read is None or projects_gradients(*asked.read)
+    projects = None if asked.mechanism is None else asked.mechanism.projects
+    if asked.read is None or projects == "after the step":
+        return projects != "before the step"
+    return projects_gradients(*asked.read)
 
 
 def bounded_records(asked: Asked) -> Iterator[Said]:
@@ -480,8 +480,7 @@ def _of_gradients(asked: Asked, mechanism: Mechanism) -> list[Assumption]:
         _assumed(Condition.EVERY_ROUND),
     ]
     if not isinstance(asked.protected, Record):
-        bare = asked.problem is None and not code
-        return [*said, _assumed(Condition.LINEAR_MOVE), *([_assumed(Condition.WHOLE_SPACE)] if bare else [])]
+        return [*said, _assumed(Condition.LINEAR_MOVE)]
     said += [_clipped(asked, asked.protected), _needless(Condition.ANY_GRADIENTS)]
     if mechanism.persistent_sd is not None:
         said.append(_needless(Condition.NO_PERSISTENT))

@@ -84,8 +84,7 @@ def _levels(network: Network, asked: Asked) -> Levels:
     if asked.kept and asked.question.horizon.runs > 1:
         raise BadInput("the general accountant takes runs with fresh noise each; leave kept= away, or runs=")
     if isinstance(source.algorithm, Algorithm):
-        known = mechanism is not None and (asked.on_objective or mechanism.scaled_by == "last step")
-        if source.step is None and not known:
+        if source.step is None and mechanism is None:
             raise BadInput(
                 f"what messages of {source.title} tell depends on how large steps are beside its noise; say which: "
                 "step="

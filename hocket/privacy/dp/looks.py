@@ -20,16 +20,9 @@ from scipy.sparse.csgraph import connected_components
 from hocket.errors import BadInput
 from hocket.networks.network import Network
 from hocket.noise.mechanism import Mechanism
-from hocket.steps import Step
 
 CANCELS = 4 * float(np.finfo(np.float64).eps)
 """What a sum may be off as a part of its terms, and still count as zero: numbers that users write in decimals."""
-
-SHORTEST = 1e-30
-"""A step as a part of the one before, below which noise that it scales counts as none."""
-
-MOST_ROUNDS = 50_000_000
-"""Rounds whose steps are looked at one by one."""
 
 WORST_CONDITION = 1e11
 """Of a covariance, beyond which its inverse has fewer than five digits left."""
@@ -49,8 +42,6 @@ class Look:
     """How often it is seen, each time under fresh noise."""
     share: float = 1.0
     """The part of it that one round is: many rounds under independent noise are put together to one look."""
-    peak: float = 1.0
-    """1/ρ² of the round that tells most, beside one with ρ = 1."""
 
     def honest(self, coalition: Collection[int]) -> Honest:
         """What is left of it against a coalition that knows all noise on its own links."""
@@ -166,7 +157,7 @@ class Honest:
 
 
 def looks_at_objectives(network: Network, mechanism: Mechanism, *, runs: int, kept: bool) -> tuple[Look, ...]:
-    """Function sharing and its kind: all that is ever said follows from one look at the noisy objectives."""
+    """Function sharing and its kind: all that is ever sent follows from one look at the noisy objectives."""
     sd = mechanism.link_sd[0]
     if (mechanism.link_sd != sd).any():
         raise BadInput(
@@ -180,18 +171,17 @@ def looks_at_gradients(
     network: Network,
     mechanism: Mechanism,
     *,
-    step: Step | None,
     rounds: int,
     runs: int,
     kept: bool,
     constant: bool,
 ) -> tuple[Look, ...]:
-    """Fresh noise in every round: one look per phase of the network at gradients 1 … K, in words 2 … K + 1.
+    """Fresh noise in every round: one look per phase of the network at gradients 1 … K, in messages 2 … K + 1.
 
-    Looks at the same vector under independent noise add up, Σ 1/ρ_k² of them to one; so for a `constant` shift, to
-    which noise that is kept over rounds counts too, and for records, for which it never does.
+    Noise of each is as large beside its gradient as in any other. Looks at the same vector under independent noise add
+    up to one; so for a `constant` shift, to which noise that is kept over rounds counts too, and for records, for which
+    it never does.
     """
-    ratio = step_ratios(step, rounds) if mechanism.scaled_by == "this step" else None
     period, sd = network.period, np.broadcast_to(mechanism.link_sd, (network.period, len(network.links)))
     sd = np.where(network.active, sd, 0.0)
     if (sd == sd[0]).all():
@@ -200,11 +190,8 @@ def looks_at_gradients(
     again = runs if kept and persistent is not None and np.any(persistent) else 1
     looks = []
     for phase in range(period):
-        # Gradient k is said in word k + 1, under the noise of that round's links.
-        if ratio is None:
-            weight = float(again * ((rounds - phase) // period + (phase > 0)))
-        else:
-            weight = again * float(np.sum(ratio[(np.arange(1, rounds + 1) % period) == phase] ** -2.0))
+        # Gradient k is sent in message k + 1, under the noise of that round's links.
+        weight = float(again * ((rounds - phase) // period + (phase > 0)))
         if not weight:
             continue
         conductance = 2 * sd[phase] ** 2 / weight
@@ -218,30 +205,6 @@ def looks_at_gradients(
                 mechanism.own_sd**2 / weight,
                 times=1 if again > 1 else runs,
                 share=1 / weight,
-                peak=1.0 if ratio is None else float(np.max(ratio**-2.0)),
             )
         )
     return tuple(looks)
-
-
-def step_ratios(step: Step | None, rounds: int) -> Float[np.ndarray, " rounds"] | None:
-    """ρ_k = α_{k+1}/α_k for k = 1 … K: how noise scaled by its own round's step compares with the gradient it hides;
-    None where all are 1."""
-    if step is None:
-        return None
-    if rounds > MOST_ROUNDS:
-        raise BadInput(
-            f"rounds = {rounds:,} with a step of its own in each are too many to look at; {MOST_ROUNDS:,} are the most"
-        )
-    alpha = step.table(1, rounds + 1)
-    with np.errstate(all="ignore"):
-        ratio = alpha[1:] / alpha[:-1]
-    lost = ~(np.isfinite(ratio) & (ratio > SHORTEST))
-    if lost.any():
-        k = int(lost.argmax()) + 1
-        raise BadInput(
-            f"the step of round {k + 1} is {alpha[k]:.3g} after {alpha[k - 1]:.3g}, and noise scaled by it hides "
-            "nothing of what the step before put into a word; take steps that fall more slowly, or noise scaled by the "
-            "last one"
-        )
-    return ratio

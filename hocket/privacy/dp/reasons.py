@@ -74,7 +74,6 @@ class Condition(Enum):
         "what moves is a linear function, the same in every round, and agents take one step along their whole gradient "
         "between two exchanges"
     )
-    WHOLE_SPACE = "the set is the whole space, or what was mixed is projected before the step"
     ROUNDED_SHIFT = "the sum of what shifts, {left:.3g} beside {largest:.3g}, is rounding and stands for zero"
     FRESH_RUNS = (
         "each run draws noise of its own, with a seed that no other run uses; then runs compose, and with one seed "

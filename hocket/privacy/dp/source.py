@@ -113,7 +113,7 @@ def _by_key(
         fresh[None],
         _one_number("own", own),
         kept if kept.any() else None,
-        scaled_by="last step",
+        projects="before the step" if NOISE_ON[key] == "gradients" else "nowhere",
     )
     return Source(key, title, found, step, rounds, None, _one(sigma), _one(persistent_sigma), found.own_sd)
 

@@ -81,6 +81,42 @@ def test_final_states_equal_the_replay(algorithm, tmp_path):
     np.testing.assert_allclose(np.stack([member.x for member in finished]), run.x, atol=1e-12, rtol=0)
 
 
+class Nearest(hk.Algorithm):
+    """DGD on a mean from which the neighbour's message that is farthest away is left out."""
+
+    def round(self, agent, state, k):
+        received = yield hk.Broadcast(agent.perturb(state, paired=agent.step(k)))
+        weights, messages = received.each()
+        away = ((messages - state) ** 2).sum(axis=1) * (weights > 0)
+        weights = weights * (away < away.max())
+        return agent.descend((1 - weights.sum()) * state + (weights[:, None] * messages).sum(axis=0), k)
+
+    def noise(self, setting):
+        return hk.RssNb(1.0).noise(setting)
+
+
+class Own(hk.Algorithm):
+    """DGD that mixes by itself what each neighbour was sent by itself."""
+
+    def round(self, agent, state, k):
+        received = yield hk.SendEach(agent.perturb(state, balanced=agent.step(k)))
+        weights, messages = received.each()
+        return agent.descend((1 - weights.sum()) * state + (weights[:, None] * messages).sum(axis=0), k)
+
+    def noise(self, setting):
+        return hk.RssLb(1.0).noise(setting)
+
+
+@pytest.mark.parametrize("algorithm", [Nearest(), Own()], ids=lambda one: one.name)
+def test_single_messages_are_those_of_the_simulator(algorithm, tmp_path):
+    """In the simulator there are rows that stand for nobody: agents here have two neighbours, three or four."""
+    problem = hk.polynomials([[0, 1, 1], [0, -1, 2], [0, 0.5, 0.5], [0, 0, 1], [0, 2, 3]], box=(-30, 30))
+    wheel = hk.Network([(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (2, 3), (3, 4)])
+    company = Company(problem, wheel, algorithm, tmp_path)
+    finished = company.play()
+    np.testing.assert_allclose(np.stack([one.x for one in finished]), company.replay().x, atol=1e-12, rtol=0)
+
+
 @pytest.mark.parametrize(
     "algorithm",
     [

@@ -21,6 +21,7 @@ import numpy as np
 from pydantic import Field
 
 from hocket.agent import Local
+from hocket.algorithm import x_of
 from hocket.algorithms.function_sharing import stored_of
 from hocket.config.section import Section, check
 from hocket.errors import BadConfig, BadInput
@@ -187,7 +188,7 @@ def verify_run(
     tasks = tasks or {}
     players = [_player(plan, name, disclosures[name], tasks.get(name)) for name in plan.names]
     differences = _replayed(plan, players, transcripts)
-    published = {name: one.state for name, one in zip(plan.names, players, strict=True)}
+    published = {name: x_of(one.state) for name, one in zip(plan.names, players, strict=True)}
     return finding(tuple(differences), replayed=True, recomputed=tuple(tasks), published=published)
 
 

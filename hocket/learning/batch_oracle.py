@@ -39,7 +39,7 @@ def uses_batches(algorithm: Algorithm) -> bool:
         return False
     if type(algorithm) is FunctionSharing:
         return type(algorithm.inner) is Dgd and algorithm.grid is None
-    return type(algorithm) in VERIFIED
+    return any(type(algorithm) is one for one in VERIFIED)  # a class may say that it is equal to another
 
 
 def check_batches(

@@ -119,9 +119,23 @@ class Own(hk.Algorithm):
         return agent.mix(state, received) - agent.step(k) * agent.gradient(state)
 
 
+class Pretends(type(hk.Dgd)):
+    """Classes that say that they are Dgd."""
+
+    def __eq__(cls, other: object) -> bool:
+        return other is hk.Dgd or cls is other
+
+    def __hash__(cls) -> int:
+        return hash(hk.Dgd)
+
+
+class Equal(Own, metaclass=Pretends):
+    """An own algorithm whose class is equal to Dgd."""
+
+
 @pytest.mark.parametrize("option", OPTIONS)
 @pytest.mark.parametrize(
-    "algorithm", [Unchanged(), Own(), hk.FunctionSharing(2, 0.1, inner=Unchanged())], ids=str
+    "algorithm", [Unchanged(), Own(), Equal(), hk.FunctionSharing(2, 0.1, inner=Unchanged())], ids=str
 )
 def test_nobodys_own_algorithm_is_taken_at_its_word(algorithm: hk.Algorithm, option: str) -> None:
     with pytest.raises(BadAlgorithm, match="has not been verified to do otherwise"):

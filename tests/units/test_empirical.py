@@ -98,6 +98,27 @@ def test_likelihood_ratios_are_distributed_as_theory_says(name):
     assert found.second.mean() == pytest.approx(theory**2 / 2, abs=spread)
 
 
+def test_a_projection_before_the_step_takes_nothing_from_likelihood_ratios():
+    """The set is so small that nearly every mix is projected: where gradients are taken is known all the same."""
+    worlds = tuple(
+        hk.polynomials(
+            [[0, row[1] + 0.4 * (j == 1 and changed), row[2]] for j, row in enumerate(ROWS)],
+            box=(-0.01, 0.01),
+        )
+        for changed in (False, True)
+    )
+    asked: dict[str, Any] = {"algorithm": hk.CertifiedRssNb(3.0, 1.0), "step": STEP, "rounds": 20}
+    found = Told(
+        *likelihood_ratios(worlds, RING, coalition={0}, runs=FEW, start=0.0, **asked), confidence=0.999
+    )
+    theory = 0.4 * np.sqrt(20 * KAPPA)
+    low, high = found.interval
+    assert low < theory < high
+    spread = 4 * theory / np.sqrt(FEW)
+    assert found.first.mean() == pytest.approx(-(theory**2) / 2, abs=spread)
+    assert found.second.mean() == pytest.approx(theory**2 / 2, abs=spread)
+
+
 @pytest.mark.parametrize(
     "runs", [pytest.param(FEW, id="few"), pytest.param(MANY, id="many", marks=pytest.mark.slow)]
 )

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import norm
 
 import hocket as hk
-from hocket.algorithms.masked_start import MaskedStart
+from hocket.algorithms.parts.masked_start import MaskedStart
 from hocket.errors import BadAlgorithm, BadInput
 from hocket.privacy.dp.certificate import BANDS, in_practice, strength
 from tests.units.certificate_cases import Clipped

@@ -18,8 +18,8 @@ import pytest
 import hocket as hk
 from hocket.algorithm import Broadcast, Setting
 from hocket.algorithms import BY_CLASS, BY_KEY
-from hocket.algorithms.compressors import BY_KEY as COMPRESSORS
-from hocket.algorithms.masked_start import MaskedStart
+from hocket.algorithms.parts.compressors import BY_KEY as COMPRESSORS
+from hocket.algorithms.parts.masked_start import MaskedStart
 from hocket.algorithms.totals import Totals
 from hocket.claims import KNOWN, MECHANISMS, foreign, is_known, mechanism, only_sums, promises
 from hocket.errors import BadAlgorithm, BadInput, NoTheorem

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import hocket as hk
+from hocket.claims import NOISE_ON
 from hocket.errors import BadInput
 from hocket.privacy import gdp
 from hocket.privacy.dp.protected import LEAST, MOST
@@ -23,7 +24,7 @@ ANY = POWERS.map(lambda power: 10**power).filter(bool)
 @settings(max_examples=150, deadline=None)
 @given(
     net=st.sampled_from(NETS),
-    key=st.sampled_from(["function-sharing", "rss-nb"]),
+    key=st.sampled_from([*NOISE_ON]),
     colluders=st.integers(0, 1),
     sigma=ANY,
     own=ANY,
@@ -31,7 +32,7 @@ ANY = POWERS.map(lambda power: 10**power).filter(bool)
     hidden=st.sampled_from(["transfer", "sensitivity"]),
 )
 def test_right_or_refused(net, key, colluders, sigma, own, size, hidden):
-    ask = {"rounds": 7} if key == "rss-nb" else {}
+    ask = {"rounds": 7} if NOISE_ON[key] == "gradients" else {}
     ask |= {"independent": own} if hidden == "sensitivity" else {}
     sizes = [sigma, size, *([own] if hidden == "sensitivity" else [])]
     with warnings.catch_warnings():
@@ -55,7 +56,7 @@ def test_right_or_refused(net, key, colluders, sigma, own, size, hidden):
 def test_the_general_accountant_counts_in_any_unit(unit):
     ring, ask = hk.Network.cycle(5), {"colluders": 1, "rounds": 4, "by": "linearisation"}
     one, other = (
-        hk.certify(ring, hk.RssNb.certified(u, u / 2), sensitivity=0.1 * u, **ask).mu for u in (1.0, unit)
+        hk.certify(ring, hk.CertifiedRssNb(u, u / 2), sensitivity=0.1 * u, **ask).mu for u in (1.0, unit)
     )
     assert other == pytest.approx(one, rel=1e-9)
 
@@ -79,8 +80,13 @@ def test_what_is_refused_says_the_cure():
             records=10**400,
         )
     falling = hk.Power(1.0, 0, 400.0)
-    with pytest.raises(BadInput, match=r"the step of round 2 is .* fall more slowly"):
-        hk.certify(NETS[3], "rss-nb", sigma=1.0, rounds=3, step=falling, **ask)
+    by_name = ask | {"sigma": 1.0, "rounds": 3, "step": falling}
+    with pytest.raises(BadInput, match=r"the step is .* count in other units"):
+        hk.certify(NETS[3], "certified-rss-nb", by="linearisation", **by_name)
+    # Noise of the last step is as large beside its gradient in every round, however steps fall.
+    assert hk.certify(NETS[3], "certified-rss-nb", **by_name).mu == pytest.approx(
+        hk.certify(NETS[3], "certified-rss-nb", **by_name | {"step": None}).mu
+    )
 
 
 MUS = [1e-12, 1e-6, 1e-3, 0.5, 0.999, 1.001, 3.0, 30.0, 1e3, 1e4]

@@ -13,13 +13,14 @@ from threadpoolctl import threadpool_limits
 
 import hocket as hk
 from hocket.algorithm import Setting
+from hocket.claims import mechanism
 from hocket.errors import BadInput
 from hocket.noise.mechanism import Mechanism
 from hocket.privacy.dp.bounds import bounded
 from hocket.privacy.dp.looks import Look, looks_at_gradients
 from hocket.privacy.dp.protected import Record, Transfer, as_shift
 from hocket.privacy.dp.worst import RecordSearch, worst
-from tests.units.certificate_cases import Clipped, dense, graphs, torus
+from tests.units.certificate_cases import dense, graphs, torus
 
 RING = hk.Network.cycle(5)
 STEP = hk.Power(1, 20, 0.75)
@@ -51,8 +52,13 @@ class TestPrintedValues:
         assert found.kappa == pytest.approx(0.50125, abs=1e-5)
 
     def test_a_linear_function_under_rss(self):
-        found = hk.certify(RING, "rss-nb", coalition={0}, sigma=1.0, step=STEP, rounds=50, move=(1, 3, 0.1))
-        assert found.mu == pytest.approx(0.720177, abs=1e-6)
+        # Two links lie between the two, and each of 50 messages has 2σ² on both: μ² = 50 · 0.1² · 2 / 2.
+        ask = {"coalition": {0}, "rounds": 50, "move": (1, 3, 0.1)}
+        found = hk.certify(RING, "certified-rss-nb", sigma=1.0, **ask)
+        assert found.mu == pytest.approx(0.707107, abs=1e-6)
+        for step in (STEP, hk.Constant(0.1)):  # noise is scaled like the gradient that it hides
+            for one, noise in (("certified-rss-nb", {"sigma": 1.0}), (hk.CertifiedRssNb(1.0), {})):
+                assert hk.certify(RING, one, step=step, **noise, **ask).mu == pytest.approx(found.mu)
         assert found.theorem == "B0"
 
     @pytest.mark.parametrize(
@@ -61,7 +67,9 @@ class TestPrintedValues:
         ids=["cycle:5", "harary:4,16", "complete:16"],
     )
     def test_noise_on_the_average_over_central(self, net, f, over_central):
-        found = hk.certify(net, "rss-nb", colluders=f, sigma=10.0, independent=1.0, sensitivity=1.0, rounds=7)
+        found = hk.certify(
+            net, "certified-rss-nb", colluders=f, sigma=10.0, independent=1.0, sensitivity=1.0, rounds=7
+        )
         assert math.sqrt(net.n * found.kappa) == pytest.approx(over_central, abs=6e-4)
         assert found.mu == pytest.approx(math.sqrt(7 * found.kappa), rel=1e-9)
 
@@ -80,7 +88,7 @@ class TestPrintedValues:
         for insiders, epsilon in enumerate(printed):
             found = hk.certify(
                 net,
-                "rss-nb",
+                "certified-rss-nb",
                 colluders=insiders,
                 sigma=between / math.sqrt(2),
                 independent=own,
@@ -189,8 +197,8 @@ def test_more_insiders_and_less_noise_are_worse(net, data):
 def test_a_linear_function_is_told_as_well_as_leakage_says(persistent, step):
     net, coalition = hk.Network.harary(3, 6), {2}
     plan = {"coalition": coalition, "sigma": 1.0, "persistent": persistent, "step": step, "rounds": 30}
-    found = hk.certify(net, "rss-nb", move=(0, 4, 0.1), **plan)
-    leaked = hk.leakage(net, "rss-nb", threat="states", prior=1e4, **plan)
+    found = hk.certify(net, "certified-rss-nb", move=(0, 4, 0.1), **plan)
+    leaked = hk.leakage(net, "certified-rss-nb", threat="states", prior=1e4, **plan)
     assert found.mu == pytest.approx(math.sqrt(2 * leaked.divergence(0, 4, 0.1)), rel=1e-5)
 
 
@@ -201,13 +209,13 @@ class TestSeveralRuns:
         assert hk.certify(RING, "function-sharing", runs=4, **ask).mu == pytest.approx(2 * one.mu)
         assert hk.certify(RING, "function-sharing", runs=4, kept=True, **ask).mu == one.mu
 
-    def test_kept_anchors_bound_what_many_runs_tell(self):
+    def test_persistent_noise_bounds_what_many_runs_tell(self):
         ask = {"coalition": {0}, "sigma": 2.0, "persistent": 1.0, "move": (1, 4, 1.0), "rounds": 10}
-        many = hk.certify(RING, "rss-nb", runs=7, kept=True, **ask)
-        assert many.mu == pytest.approx(hk.certify(RING, "rss-nb", **(ask | {"rounds": 70})).mu)
+        many = hk.certify(RING, "certified-rss-nb", runs=7, kept=True, **ask)
+        assert many.mu == pytest.approx(hk.certify(RING, "certified-rss-nb", **(ask | {"rounds": 70})).mu)
         forever = hk.certify(RING, "function-sharing", coalition={0}, sigma=1.0, move=(1, 4, 1.0))
         assert many.mu < forever.mu
-        assert hk.certify(RING, "rss-nb", runs=10**7, kept=True, **ask).mu == pytest.approx(
+        assert hk.certify(RING, "certified-rss-nb", runs=10**7, kept=True, **ask).mu == pytest.approx(
             forever.mu, rel=1e-6
         )
 
@@ -226,10 +234,9 @@ class TestLinksThatVary:
     NET = hk.Network.varying([[(0, 1), (2, 3), (0, 3)], [(1, 2), (0, 3), (0, 2)]], n=4)
 
     def test_every_round_counts_with_its_own_links(self):
-        # Word k + 1 carries gradient k under the noise of round k + 1.
+        # Message k + 1 has gradient k under the noise of round k + 1.
         ask = {"coalition": {3}, "sigma": 1.3, "rounds": 6}
-        found = hk.certify(self.NET, "rss-nb", independent=0.6, move=(0, 2, 1.0), step=STEP, **ask)
-        alpha = STEP.table(1, 7)
+        found = hk.certify(self.NET, "certified-rss-nb", independent=0.6, move=(0, 2, 1.0), step=STEP, **ask)
         total = 0.0
         for k in range(1, 7):
             links = self.NET.links[self.NET.active[k % 2]]
@@ -237,12 +244,11 @@ class TestLinksThatVary:
             for i, j in links[(links != 3).all(axis=1)].tolist():
                 drawn[[i, j, i, j], [i, j, j, i]] += 2 * 1.3**2 * np.array([1, 1, -1, -1])
             shift = np.array([-1.0, 0.0, 1.0])
-            ratio = alpha[k] / alpha[k - 1]
-            total += shift @ np.linalg.solve(drawn + 0.36 * np.eye(3), shift) / ratio**2
+            total += shift @ np.linalg.solve(drawn + 0.36 * np.eye(3), shift)
         assert found.mu == pytest.approx(math.sqrt(total))
 
     def test_a_round_that_separates_two_agents_exposes_what_moves(self):
-        found = hk.certify(self.NET, "rss-nb", coalition={3}, sigma=1.0, rounds=6, move=(0, 2, 1.0))
+        found = hk.certify(self.NET, "certified-rss-nb", coalition={3}, sigma=1.0, rounds=6, move=(0, 2, 1.0))
         assert found.mu == math.inf
         assert "the sum over {0, 1} changes" in found.reason
 
@@ -253,18 +259,18 @@ class TestLinksThatVary:
 
 def test_rounds_without_end_are_counted_and_not_written_down():
     ask = {"coalition": {0}, "sigma": 1.0, "independent": 1.0, "sensitivity": 1e-6}
-    once = hk.certify(RING, "rss-nb", rounds=1, **ask).mu
-    assert hk.certify(RING, "rss-nb", rounds=10**12, **ask).mu == pytest.approx(1e6 * once)
-    with pytest.raises(BadInput, match="too many to look at"):
-        hk.certify(RING, "rss-nb", rounds=10**12, step=hk.Constant(0.1), **ask)
+    once = hk.certify(RING, "certified-rss-nb", rounds=1, **ask).mu
+    assert hk.certify(RING, "certified-rss-nb", rounds=10**12, **ask).mu == pytest.approx(1e6 * once)
+    with pytest.raises(BadInput, match="rounds = 1e"):
+        hk.certify(RING, "certified-rss-nb", rounds=1e16, **ask)
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 3, 7, 8])
 def test_rounds_are_counted_phase_by_phase(rounds):
-    """Gradient k is said in word k + 1, under the noise of that round's links."""
+    """Gradient k is sent in message k + 1, under the noise of that round's links."""
     net = hk.Network.varying([[(0, 1), (1, 2), (0, 2)], [(0, 1), (1, 2)], [(1, 2), (0, 2)]], n=3)
-    mechanism = Mechanism("gradients", np.ones((1, 3)), 1.0, scaled_by="last step")
-    how = {"step": None, "rounds": rounds, "runs": 1, "kept": False, "constant": False}
+    mechanism = Mechanism("gradients", np.ones((1, 3)), 1.0)
+    how = {"rounds": rounds, "runs": 1, "kept": False, "constant": False}
     looks = looks_at_gradients(net, mechanism, **how)
     counts = [sum(k % 3 == phase for k in range(1, rounds + 1)) for phase in range(3)]
     assert [round(1 / look.share) for look in looks] == [count for count in counts if count]
@@ -281,19 +287,52 @@ def test_records_of_one_or_several_agents_add_up():
 
 
 def test_an_algorithm_brings_its_own_noise_and_sensitivity():
-    found = hk.certify(RING, Clipped(0.6, 0.2), colluders=1, rounds=9, dim=3)
-    by_key = hk.certify(RING, "rss-nb", colluders=1, sigma=0.6, independent=0.2, sensitivity=0.5, rounds=9)
-    assert found.mu == pytest.approx(by_key.mu)
-    assert Clipped(0.6, 0.2).mechanism(Setting(RING, 3, STEP, 9)).sensitivity == 0.5
+    certified = hk.CertifiedRssNb(0.6, 0.2, clip=0.25)
+    found = hk.certify(RING, certified, colluders=1, rounds=9, dim=3)
+    ask = {"sigma": 0.6, "independent": 0.2, "sensitivity": 0.5, "rounds": 9}
+    assert found.mu == pytest.approx(hk.certify(RING, "certified-rss-nb", colluders=1, **ask).mu)
+    stated = mechanism(certified, Setting(RING, 3, STEP, 9))
+    assert isinstance(stated, Mechanism)
+    assert (stated.on, stated.own_sd, stated.sensitivity, stated.exact) == ("gradients", 0.2, 0.5, False)
+    np.testing.assert_array_equal(stated.link_sd, np.full((1, 5), 0.6))
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "why"),
+    [
+        (hk.RssNb(1.0), "RSS-NB as printed deals uniform noise, of which no certificate is made"),
+        (hk.RssNb(1.0, distribution="gaussian"), "RSS-NB as printed deals gaussian noise"),
+        (hk.RssNb(1.0, persistent=0.5), "RSS-NB as printed deals uniform noise"),
+        (
+            hk.RssNb(1.0, given=lambda i, j, k: np.ones(1)),
+            "RSS-NB as printed deals noise that a user brought along",
+        ),
+        (hk.IndependentNoise(1.0), "independent noise is a baseline"),
+        (hk.JointAverage(), "shows the sum over honest agents exactly"),
+        (hk.FunctionSharing(2, 1.0), "draws its coefficients uniformly here"),
+        (hk.FunctionSharing(2, sd=0.0), "FS without noise is plain DGD"),
+        (hk.FunctionSharing(2, sd=1.0, family="cosine"), "which hide no polynomial"),
+        (
+            hk.FunctionSharing(2, sd=1.0, given=lambda i, j, k: np.ones(3)),
+            "noise of the user's own takes the place",
+        ),
+        (hk.Nids(), "has no normal noise that would hide a record or a move"),
+    ],
+    ids=lambda one: one.title if isinstance(one, hk.Algorithm) else "",
+)
+def test_why_an_algorithm_of_hocket_s_has_none(algorithm, why):
+    found = hk.certify(RING, algorithm, colluders=1, transfer=0.1, rounds=3, step=0.1, dim=1)
+    assert not found.holds
+    assert why in found.reason
 
 
 def test_a_large_network_is_bounded_without_a_search():
     net = hk.Network.random_regular(6, 120, seed=1)
     ask = {"sigma": 4.0, "independent": 1.0, "sensitivity": 1.0, "rounds": 10}
-    found = hk.certify(net, "rss-nb", colluders=3, **ask)
+    found = hk.certify(net, "certified-rss-nb", colluders=3, **ask)
     assert found.coalition is None
     assert "no coalition searched" in found.searched
-    some = hk.certify(net, "rss-nb", coalition={0, 1, 2}, **ask)
+    some = hk.certify(net, "certified-rss-nb", coalition={0, 1, 2}, **ask)
     assert some.mu < found.mu < math.sqrt(10)  # what own noise alone would give
 
 
@@ -334,10 +373,10 @@ def test_two_agents_with_many_paths_between_them_are_bounded_where_others_are_cu
 
 def test_a_round_by_itself_is_what_secret_batches_are_accounted_from():
     ask = {"colluders": 1, "sigma": 2.0, "independent": 1.0, "sensitivity": 0.1}
-    alike = hk.certify(RING, "rss-nb", rounds=16, **ask)
+    alike = hk.certify(RING, "certified-rss-nb", rounds=16, **ask)
     assert alike.per_round == pytest.approx(alike.mu / 4)
-    falling = hk.certify(RING, "rss-nb", rounds=16, step=STEP, **ask)
-    first = hk.certify(RING, "rss-nb", rounds=1, step=STEP, **ask)
+    falling = hk.certify(RING, "certified-rss-nb", rounds=16, step=STEP, **ask)
+    first = hk.certify(RING, "certified-rss-nb", rounds=1, step=STEP, **ask)
     assert falling.per_round == pytest.approx(first.mu)
     assert falling.kappa == pytest.approx(alike.kappa)
 

@@ -24,7 +24,7 @@ from hocket.privacy.dp.reasons import Refusal
 from hocket.privacy.dp.source import Source, source_of
 from hocket.privacy.dp.worst import WorstCost, named, worst
 from hocket.privacy.questions import Adversary, Horizon, Neighbouring, NoiseSpec, Question, one_of
-from hocket.privacy.wording import Said
+from hocket.privacy.wording import Said, counted
 
 By = Literal["theorem", "search", "bound", "linearisation"]
 """Closed forms, where an algorithm says what its noise is, with all coalitions of a size computed (search), none
@@ -133,7 +133,7 @@ def _dimension(algorithm: str | Algorithm, question: Question, by: By) -> int | 
     width = int(np.size(given))
     if dim is not None and dim != width:
         raise BadInput(
-            f"dim = {dim}, and what moves has {width} coefficients; a slope has one per coordinate"
+            f"dim = {dim}, and what moves has {counted(width, 'coefficient')}; a slope has one per coordinate"
         )
     return width
 

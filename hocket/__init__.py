@@ -18,7 +18,7 @@ _NAMES = {
         "GradientTracking IndependentNoise JointAverage LocalTracking Nids PrivateDgd PushDiging PushSum "
         "RssLb RssNb Safeguard"
     ),
-    "algorithms.compressors": "Compressor Quantised RandomK TopK",
+    "algorithms.parts.compressors": "Compressor Quantised RandomK TopK",
     "bench": "Comparison Tuning compare tune",
     "engines.solver": "solve",
     "engines.sweep": "Sweep sweep",

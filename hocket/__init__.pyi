@@ -18,7 +18,7 @@ from hocket.algorithms import (
     Nids as Nids, PrivateDgd as PrivateDgd, PushDiging as PushDiging, PushSum as PushSum, RssLb as RssLb,
     RssNb as RssNb, Safeguard as Safeguard,
 )
-from hocket.algorithms.compressors import (
+from hocket.algorithms.parts.compressors import (
     Compressor as Compressor, Quantised as Quantised, RandomK as RandomK, TopK as TopK,
 )
 from hocket.bench import Comparison as Comparison, Tuning as Tuning, compare as compare, tune as tune

@@ -32,9 +32,9 @@ from hocket.algorithms import (
     PrivateDgd,
     RssNb,
 )
-from hocket.algorithms.compressors import Quantised, RandomK, TopK, Whole
-from hocket.algorithms.function_noise import is_silent, sd_in
-from hocket.algorithms.masked_start import MaskedStart
+from hocket.algorithms.parts.compressors import Quantised, RandomK, TopK, Whole
+from hocket.algorithms.parts.function_noise import is_silent, sd_in
+from hocket.algorithms.parts.masked_start import MaskedStart
 from hocket.algorithms.totals import Totals
 from hocket.errors import BadAlgorithm, HocketError
 from hocket.noise.mechanism import Mechanism

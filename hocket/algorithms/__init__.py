@@ -1,27 +1,30 @@
-"""The algorithms, one file each, every one written for a single agent."""
+"""The algorithms, one file each, every one written for a single agent.
+
+The paper's four and the baselines stand here, exact methods in `exact`, those for directed links in `push`.
+"""
 
 from hocket.algorithm import Algorithm
-from hocket.algorithms.accelerated_tracking import AcceleratedTracking
-from hocket.algorithms.admm import Admm
-from hocket.algorithms.aug_dgm import AugDgm
 from hocket.algorithms.centralised import Centralised
 from hocket.algorithms.certified_rss_nb import CertifiedRssNb
 from hocket.algorithms.choco import Choco
 from hocket.algorithms.dgd import Dgd
-from hocket.algorithms.exact_diffusion import ExactDiffusion
-from hocket.algorithms.extra import Extra
+from hocket.algorithms.exact.accelerated_tracking import AcceleratedTracking
+from hocket.algorithms.exact.admm import Admm
+from hocket.algorithms.exact.aug_dgm import AugDgm
+from hocket.algorithms.exact.exact_diffusion import ExactDiffusion
+from hocket.algorithms.exact.extra import Extra
+from hocket.algorithms.exact.gradient_tracking import GradientTracking
+from hocket.algorithms.exact.local_tracking import LocalTracking
+from hocket.algorithms.exact.nids import Nids
+from hocket.algorithms.exact.safeguard import Safeguard
 from hocket.algorithms.function_sharing import FunctionSharing
-from hocket.algorithms.gradient_tracking import GradientTracking
 from hocket.algorithms.independent_noise import IndependentNoise
 from hocket.algorithms.joint_average import JointAverage
-from hocket.algorithms.local_tracking import LocalTracking
-from hocket.algorithms.nids import Nids
 from hocket.algorithms.private_dgd import PrivateDgd
-from hocket.algorithms.push_diging import PushDiging
-from hocket.algorithms.push_sum import PushSum
+from hocket.algorithms.push.push_diging import PushDiging
+from hocket.algorithms.push.push_sum import PushSum
 from hocket.algorithms.rss_lb import RssLb
 from hocket.algorithms.rss_nb import RssNb
-from hocket.algorithms.safeguard import Safeguard
 
 __all__ = [
     "AcceleratedTracking",

@@ -10,9 +10,9 @@ import numpy as np
 
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Broadcast, Round, Setting
-from hocket.algorithms.clipped_messages import clipped_round, first
-from hocket.algorithms.pairwise_noise import persistent_scale
-from hocket.algorithms.parameters import check_company, check_share, check_size, is_positive
+from hocket.algorithms.parts.clipped_messages import clipped_round, first
+from hocket.algorithms.parts.pairwise_noise import persistent_scale
+from hocket.algorithms.parts.parameters import check_company, check_share, check_size, is_positive
 from hocket.errors import BadAlgorithm
 from hocket.noise.draws import Draw, Gaussian, Paired
 from hocket.noise.round_grid import GridOwn, GridPaired, RoundGrid

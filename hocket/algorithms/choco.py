@@ -10,9 +10,9 @@ import numpy as np
 
 from hocket.agent import Agent
 from hocket.algorithm import Broadcast, Round
-from hocket.algorithms.compressors import Compressor, TopK
-from hocket.algorithms.noiseless import Noiseless
-from hocket.algorithms.parameters import check_positive
+from hocket.algorithms.parts.compressors import Compressor, TopK
+from hocket.algorithms.parts.noiseless import Noiseless
+from hocket.algorithms.parts.parameters import check_positive
 from hocket.networks.network import Network
 from hocket.rationals import matching
 

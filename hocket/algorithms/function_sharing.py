@@ -11,14 +11,14 @@ import equinox as eqx
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Round, Setting, derives_step, x_of
 from hocket.algorithms.dgd import Dgd
-from hocket.algorithms.function_noise import (
+from hocket.algorithms.parts.function_noise import (
     added_smoothness,
     check_functions,
     function_noise,
     noise_functions,
     sd_in,
 )
-from hocket.algorithms.parameters import Distribution, Given, check_company
+from hocket.algorithms.parts.parameters import Distribution, Given, check_company
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
 from hocket.noise.draws import Draw

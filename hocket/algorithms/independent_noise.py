@@ -9,7 +9,7 @@ import numpy as np
 
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Broadcast, Round, Setting
-from hocket.algorithms.parameters import check_size, is_zero
+from hocket.algorithms.parts.parameters import check_size, is_zero
 from hocket.noise.draws import Draw, Gaussian
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Outgoing, Round, SecureSum, Setting
 from hocket.algorithms.certified_rss_nb import check_clip
-from hocket.algorithms.clipped_messages import cut
-from hocket.algorithms.parameters import check_size
+from hocket.algorithms.parts.clipped_messages import cut
+from hocket.algorithms.parts.parameters import check_size
 from hocket.noise.draws import Draw, Gaussian
 
 

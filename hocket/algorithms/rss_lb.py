@@ -10,7 +10,7 @@ import numpy as np
 
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Broadcast, Round, SendEach, Setting
-from hocket.algorithms.parameters import (
+from hocket.algorithms.parts.parameters import (
     Given,
     check_balance,
     check_company,

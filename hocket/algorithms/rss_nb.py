@@ -9,8 +9,8 @@ import equinox as eqx
 
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Broadcast, Round, Setting
-from hocket.algorithms.pairwise_noise import check_delta, pairwise_noise
-from hocket.algorithms.parameters import Distribution, Given, check_company
+from hocket.algorithms.parts.pairwise_noise import check_delta, pairwise_noise
+from hocket.algorithms.parts.parameters import Distribution, Given, check_company
 from hocket.noise.draws import Draw
 
 

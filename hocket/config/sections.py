@@ -11,7 +11,7 @@ from pydantic import Field, create_model
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import BY_KEY as ALGORITHMS
-from hocket.algorithms.compressors import Compressor
+from hocket.algorithms.parts.compressors import Compressor
 from hocket.config.files import found
 from hocket.config.section import Section, check, choose
 from hocket.errors import BadConfig

@@ -20,9 +20,9 @@ from hocket.algorithms import (
     RssLb,
     RssNb,
 )
-from hocket.algorithms.compressors import Whole
-from hocket.algorithms.function_noise import is_silent
-from hocket.algorithms.masked_start import MaskedStart
+from hocket.algorithms.parts.compressors import Whole
+from hocket.algorithms.parts.function_noise import is_silent
+from hocket.algorithms.parts.masked_start import MaskedStart
 from hocket.algorithms.totals import Totals
 from hocket.facet import Facet
 
@@ -164,8 +164,8 @@ def _of_function_sharing(algorithm: FunctionSharing) -> Profile:
         persistent=True,
         scaled_with_gradient=True,
         soon_open=True,
-        open_anyway="what lies outside the span of its noise functions is open to an adversary that receives all messages "
-        "that a member mixes",
+        open_anyway="what lies outside the span of its noise functions is open to an adversary that receives all "
+        "messages that a member mixes",
         caveat="Function sharing hides the span of its noise functions and nothing else: of objectives outside it, "
         "an adversary that receives all that an agent mixes reads what the span leaves out exactly; under linear "
         "functions that is how gradients change. Declare objectives that lie inside, or choose functions whose span "

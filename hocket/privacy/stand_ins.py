@@ -26,9 +26,9 @@ from hocket.algorithms import (
     RssNb,
     Safeguard,
 )
-from hocket.algorithms.compressors import Whole
-from hocket.algorithms.function_noise import sd_in
-from hocket.algorithms.masked_start import MaskedStart
+from hocket.algorithms.parts.compressors import Whole
+from hocket.algorithms.parts.function_noise import sd_in
+from hocket.algorithms.parts.masked_start import MaskedStart
 from hocket.noise.draws import Draw, Gaussian
 
 TYPICAL: dict[str, Algorithm] = {

@@ -17,9 +17,9 @@ from hocket.algorithms import (
     RssLb,
     RssNb,
 )
-from hocket.algorithms.function_noise import is_silent
-from hocket.algorithms.masked_start import MaskedStart
-from hocket.algorithms.parameters import Given
+from hocket.algorithms.parts.function_noise import is_silent
+from hocket.algorithms.parts.masked_start import MaskedStart
+from hocket.algorithms.parts.parameters import Given
 from hocket.algorithms.totals import Totals
 from hocket.facet import Facet
 

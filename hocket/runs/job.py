@@ -15,7 +15,7 @@ from jaxtyping import Float
 import hocket
 from hocket.algorithm import Algorithm, Setting
 from hocket.algorithms import BY_KEY
-from hocket.algorithms.compressors import Compressor
+from hocket.algorithms.parts.compressors import Compressor
 from hocket.claims import mechanism, promises
 from hocket.errors import BadInput, nearest
 from hocket.networks.adjacency import is_matrix

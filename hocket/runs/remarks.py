@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hocket.algorithms import CertifiedRssNb, FunctionSharing, JointAverage, PrivateDgd, RssNb
-from hocket.algorithms.function_noise import noise_functions
+from hocket.algorithms.parts.function_noise import noise_functions
 from hocket.claims import foreign, promises
 from hocket.facet import Facet
 from hocket.noise.stds import in_words, is_above_zero

@@ -31,7 +31,7 @@ DOCUMENTS = [
 ]
 IMPORT = re.compile(r"^\s*from (hocket[\w.]*) import ([\w, ]+)", re.MULTILINE)
 WRITTEN = (
-    "agent algorithm privacy.profile algorithms.dgd algorithms.parameters algorithms.returned_noise "
+    "agent algorithm privacy.profile algorithms.dgd algorithms.parts.parameters algorithms.returned_noise "
     "algorithms.gradient_tracking"
 )
 NAMED = {f"hocket.{module}" for module in WRITTEN.split()}

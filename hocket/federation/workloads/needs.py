@@ -14,7 +14,7 @@ from hocket.algorithms import (
     RssLb,
     RssNb,
 )
-from hocket.algorithms.masked_start import MaskedStart
+from hocket.algorithms.parts.masked_start import MaskedStart
 from hocket.algorithms.totals import Totals
 from hocket.errors import BadAlgorithm
 from hocket.facet import Facet

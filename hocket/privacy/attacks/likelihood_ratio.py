@@ -17,8 +17,8 @@ from jaxtyping import Float
 
 from hocket.algorithm import Algorithm, Setting
 from hocket.algorithms.certified_rss_nb import CertifiedRssNb
-from hocket.algorithms.clipped_messages import cut
 from hocket.algorithms.function_sharing import functions_of
+from hocket.algorithms.parts.clipped_messages import cut
 from hocket.engines.transcripts import Transcripts, transcripts
 from hocket.errors import BadInput
 from hocket.networks.network import Network

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from hocket.algorithms.nids import Nids
+from hocket.algorithms.exact.nids import Nids
 
 
 class ExactDiffusion(Nids):

@@ -9,7 +9,7 @@ import numpy as np
 
 from hocket.algorithm import Setting
 from hocket.algorithms.centralised import Centralised
-from hocket.algorithms.parameters import (
+from hocket.algorithms.parts.parameters import (
     check_distribution,
     check_each,
     check_size,

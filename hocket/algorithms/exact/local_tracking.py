@@ -9,7 +9,7 @@ import numpy as np
 
 from hocket.agent import Agent
 from hocket.algorithm import Broadcast, Round
-from hocket.algorithms.exact_method import WITHIN, ExactMethod, Shape
+from hocket.algorithms.exact.exact_method import WITHIN, ExactMethod, Shape
 from hocket.errors import BadAlgorithm
 from hocket.steps import Derived
 

@@ -8,7 +8,7 @@ import equinox as eqx
 
 from hocket.agent import Agent
 from hocket.algorithm import Broadcast, Round
-from hocket.algorithms.push_method import PushMethod, quotient, up_to_one
+from hocket.algorithms.push.push_method import PushMethod, quotient, up_to_one
 
 
 class Pushed(NamedTuple):

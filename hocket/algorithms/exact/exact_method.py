@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from hocket.algorithms.noiseless import Noiseless
+from hocket.algorithms.parts.noiseless import Noiseless
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from hocket.algorithm import Setting
-from hocket.algorithms.parameters import (
+from hocket.algorithms.parts.parameters import (
     LONGEST_RUN,
     check_added,
     check_choice,

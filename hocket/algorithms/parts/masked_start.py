@@ -9,7 +9,7 @@ from typing import Any, final
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Round, Setting
 from hocket.algorithms.certified_rss_nb import CertifiedRssNb
-from hocket.algorithms.clipped_messages import Kept
+from hocket.algorithms.parts.clipped_messages import Kept
 from hocket.algorithms.rss_nb import RssNb
 from hocket.noise.draws import Draw, Paired
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from hocket.agent import Agent
 from hocket.algorithm import Broadcast, Round
-from hocket.algorithms.exact_method import PrimalDualMethod, Shape
-from hocket.algorithms.parameters import check_positive
+from hocket.algorithms.exact.exact_method import PrimalDualMethod, Shape
+from hocket.algorithms.parts.parameters import check_positive
 from hocket.rationals import matching
 
 

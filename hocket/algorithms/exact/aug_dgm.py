@@ -6,8 +6,8 @@ from typing import Any
 
 from hocket.agent import Agent
 from hocket.algorithm import Broadcast, Round
-from hocket.algorithms.exact_method import TrackingMethod
-from hocket.algorithms.gradient_tracking import Tracked
+from hocket.algorithms.exact.exact_method import TrackingMethod
+from hocket.algorithms.exact.gradient_tracking import Tracked
 
 
 class AugDgm(TrackingMethod):

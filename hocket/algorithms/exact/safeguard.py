@@ -10,8 +10,8 @@ import jax
 
 from hocket.agent import Agent, Each
 from hocket.algorithm import Broadcast, Outgoing, Round, Setting, x_of
-from hocket.algorithms.aug_dgm import AugDgm
-from hocket.algorithms.exact_method import ExactMethod, Shape
+from hocket.algorithms.exact.aug_dgm import AugDgm
+from hocket.algorithms.exact.exact_method import ExactMethod, Shape
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem

@@ -9,8 +9,8 @@ import numpy as np
 
 from hocket.agent import Agent
 from hocket.algorithm import Broadcast, Round
-from hocket.algorithms.exact_method import ExactMethod, Shape
-from hocket.algorithms.parameters import check_positive
+from hocket.algorithms.exact.exact_method import ExactMethod, Shape
+from hocket.algorithms.parts.parameters import check_positive
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem

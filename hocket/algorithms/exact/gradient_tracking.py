@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from hocket.agent import Agent
 from hocket.algorithm import Broadcast, Round
-from hocket.algorithms.exact_method import Shape, TrackingMethod
+from hocket.algorithms.exact.exact_method import Shape, TrackingMethod
 
 
 class Tracked(NamedTuple):

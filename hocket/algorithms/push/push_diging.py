@@ -9,8 +9,8 @@ import numpy as np
 
 from hocket.agent import Agent
 from hocket.algorithm import Broadcast, Round
-from hocket.algorithms.exact_method import SMALL
-from hocket.algorithms.push_method import PushMethod, quotient, up_to_one
+from hocket.algorithms.exact.exact_method import SMALL
+from hocket.algorithms.push.push_method import PushMethod, quotient, up_to_one
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem

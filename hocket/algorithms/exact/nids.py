@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from hocket.agent import Agent
 from hocket.algorithm import Broadcast, Round
-from hocket.algorithms.exact_method import PrimalDualMethod, Shape
+from hocket.algorithms.exact.exact_method import PrimalDualMethod, Shape
 
 
 class Differenced(NamedTuple):

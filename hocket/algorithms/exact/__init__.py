@@ -1,0 +1,1 @@
+"""Methods whose fixed point is the optimum: gaps fall by a factor in every round. None of them hides anything."""

@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 
 from hocket.errors import BadFrame, LinkError
 from hocket.links.events import Channels, Displaced, Lost, Received
-from hocket.links.records import digest_of
+from hocket.links.journals.records import digest_of
 from hocket.links.wire import Frame, Kind, Limits, unpack
 
 IN_AN_EXCHANGE = (Kind.MESSAGE, Kind.DONE)

@@ -23,8 +23,8 @@ from typing import NamedTuple, Protocol
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 from hocket.errors import BadHandshake
-from hocket.links.identity import Identity, name_in, verify
-from hocket.links.noise_keys import KEY_BYTES, LinkKeys, derive
+from hocket.links.keys.identity import Identity, name_in, verify
+from hocket.links.keys.noise_keys import KEY_BYTES, LinkKeys, derive
 
 PURPOSE = b"hocket/noise/1 key"
 """What the identity key signs here, and nowhere else."""

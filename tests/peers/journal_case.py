@@ -8,10 +8,13 @@ import sys
 from pathlib import Path
 
 import hocket
-from hocket.links.journal import EVERYBODY
+from hocket.links.journals.journal import EVERYBODY
 
 PLAN, OTHER_PLAN = bytes(range(32)), bytes(range(1, 33))
-OPEN = "from pathlib import Path; from hocket.links.journal import *; j = Journal.open(Path({!r}), bytes(range(32)))"
+OPEN = (
+    "from pathlib import Path; from hocket.links.journals.journal import *; "
+    "j = Journal.open(Path({!r}), bytes(range(32)))"
+)
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(hocket.__file__).parents[1])}
 
 

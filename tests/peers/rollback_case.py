@@ -19,7 +19,7 @@ from unittest import mock
 import numpy as np
 
 from hocket.federation.runtime.secure_sum import BEGINNING
-from hocket.links import records
+from hocket.links.journals import records
 from hocket.links.events import Event, Joined, Received
 from hocket.links.wire import Frame, Kind, pack
 

@@ -20,7 +20,7 @@ from hocket.federation.runtime.member import Member
 from hocket.federation.runtime.noise_shares import ChainStreams
 from hocket.federation.runtime.secure_sum import BEGINNING
 from hocket.federation.workloads.task import GradientTask
-from hocket.links import noise_keys
+from hocket.links.keys import noise_keys
 from hocket.links.events import Received
 from hocket.links.wire import Kind, pack
 from hocket.secagg.group import FixedPoint, Words, add, negate

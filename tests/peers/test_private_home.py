@@ -22,8 +22,8 @@ from hocket.errors import BadConfig, BadIdentity, JournalError
 from hocket.federation.state.accounts import RecordedRun
 from hocket.federation.state.home import Home
 from hocket.federation.state.run_folder import RunFolder
-from hocket.links import database
-from hocket.links.database import Database, in_thread, locked
+from hocket.links.journals import database
+from hocket.links.journals.database import Database, in_thread, locked
 from hocket.machine import private_file, private_folder
 from hocket.studies.disclosure.releases import Releases
 from tests.peers.plans import IDENTITIES
@@ -178,7 +178,7 @@ def test_a_member_that_is_called_off_waits_for_no_lock(tmp_path):
 WAITING = """
 import asyncio, signal, sys
 from pathlib import Path
-from hocket.links import database
+from hocket.links.journals import database
 
 database.PATIENCE = 10_000.0
 

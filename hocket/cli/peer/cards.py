@@ -23,7 +23,7 @@ from hocket.machine import replace_text
 if TYPE_CHECKING:
     from hocket.federation.plan.cards import Card
     from hocket.federation.plan.plan import FederationPlan
-    from hocket.links.identity import Identity
+    from hocket.links.keys.identity import Identity
 
 
 @Parameter(name="*")
@@ -51,7 +51,7 @@ CARD = "card.toml"
 def make_card(name: str, asked: KeyOptions, *, card: Path, folder: Path, advice: Sequence[str]) -> Answer:
     """New keys into the folder, and the card into its file."""
     from hocket.federation.plan.cards import Card, check_address
-    from hocket.links.identity import Identity, check_no_identity
+    from hocket.links.keys.identity import Identity, check_no_identity
 
     check_no_identity(folder)
     refuse_existing(card, "card", "--card")
@@ -128,7 +128,7 @@ def renew(
     """
     from hocket.federation.plan.cards import Card, check_address
     from hocket.federation.plan.plan_file import read_plan, write_plan
-    from hocket.links.identity import Identity, is_under_passphrase
+    from hocket.links.keys.identity import Identity, is_under_passphrase
 
     place = Home.at(home)
     place.settle_renewal()
@@ -236,7 +236,7 @@ def replace(plan: Path, /, *cards: Path, accept_key: AcceptKey = (), out: OutFil
     from hocket.federation.plan.cards import read_card
     from hocket.federation.plan.plan_file import read_plan, write_plan
     from hocket.federation.state.known_keys import changes_between
-    from hocket.links.identity import check_certificate
+    from hocket.links.keys.identity import check_certificate
 
     refuse_existing(out, "plan")
     if not cards:

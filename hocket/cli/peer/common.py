@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hocket.federation.state.earlier_runs import EarlierRun
     from hocket.federation.state.run_folder import RunFolder
     from hocket.federation.workloads.task import Task as PlannedTask
-    from hocket.links.identity import Identity
+    from hocket.links.keys.identity import Identity
 
 SOON = 2.0
 """Seconds of waiting that need no note."""
@@ -41,7 +41,7 @@ EVERY = 15.0
 
 def open_identity(folder: Path) -> Identity:
     """The identity in a folder; its passphrase is $HOCKET_PASSPHRASE or a service's credential, or is asked for."""
-    from hocket.links.identity import Identity, is_under_passphrase
+    from hocket.links.keys.identity import Identity, is_under_passphrase
 
     if not folder.exists():
         Home(folder.parent).settle_renewal()
@@ -275,7 +275,7 @@ def check_kept(plan: FederationPlan, name: str, home: Home, digest: str, history
     """Refuse what `run` would because of what is kept for the data; what could not be looked at, in words."""
     from hocket.federation.runtime.noise_keys import check_kept_noise
     from hocket.federation.state.digests import check_same_data
-    from hocket.links.lasting_noise import OtherLinks
+    from hocket.links.keys.lasting_noise import OtherLinks
 
     dataset = plan.task.dataset
     check_same_data(dataset, digest, [one.data for one in home.accounts.runs(dataset)])

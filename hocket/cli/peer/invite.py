@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hocket.federation.plan.cards import Card
     from hocket.federation.plan.invitation import Invitation
     from hocket.federation.plan.plan import FederationPlan
-    from hocket.links.identity import Identity
+    from hocket.links.keys.identity import Identity
 
 CardFile = Annotated[Path | None, Parameter(help="This member's own card; by default NAME.toml.")]
 

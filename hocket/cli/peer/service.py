@@ -57,7 +57,7 @@ def service(
     """
     from hocket.federation.monitoring.service_unit import Service
     from hocket.federation.plan.plan_file import read_plan
-    from hocket.links.identity import is_under_passphrase
+    from hocket.links.keys.identity import is_under_passphrase
 
     if out is not None:
         refuse_existing(out, "unit")

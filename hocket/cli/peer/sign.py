@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from hocket.federation.state.earlier_runs import EarlierRun
     from hocket.federation.state.signed_rows import SignedRows
     from hocket.federation.workloads.task import Task
-    from hocket.links.identity import Identity
+    from hocket.links.keys.identity import Identity
 
 NOT_SEEN = (
     "Whether the data are those of earlier runs was not checked: for that, sign with {brings} as for run."

@@ -17,7 +17,7 @@ from hocket.algorithms.totals import Totals
 from hocket.federation.runtime.noise_shares import ChainStreams
 from hocket.federation.runtime.role import MemberRole
 from hocket.federation.runtime.secure_sum import BEGINNING, MaskedSum, tree_of
-from hocket.links.noise_keys import KEY_BYTES
+from hocket.links.keys.noise_keys import KEY_BYTES
 from hocket.networks.network import Network
 from hocket.problems.sets import Everywhere
 from hocket.secagg.group import Words

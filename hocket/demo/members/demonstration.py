@@ -30,7 +30,7 @@ from hocket.federation.state.home import Home
 from hocket.federation.state.run_folder import RunFolder
 from hocket.federation.verification.replay import replayed
 from hocket.files import json_value
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 from hocket.machine import LOOPBACK, held_ports, running
 from hocket.networks.network import Network
 from hocket.runs.run import Run

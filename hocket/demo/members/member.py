@@ -16,7 +16,7 @@ from hocket.federation.runtime.member import Member
 from hocket.federation.runtime.participation import take_part
 from hocket.federation.state.home import Home
 from hocket.links.handshake import SeedEscrow
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 
 ESCROW = SeedEscrow(20171)
 """Everybody knows it: the demonstration hides nothing."""

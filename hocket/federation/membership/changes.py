@@ -22,7 +22,7 @@ from hocket.federation.plan.policy import Policy
 from hocket.federation.state.accounts import Accounts
 from hocket.federation.state.earlier_runs import EarlierRun
 from hocket.federation.state.run_folder import RunFolder, write_json
-from hocket.links.journal_tables import Ballots
+from hocket.links.journals.journal_tables import Ballots
 from hocket.links.wire import Frame, Limits, pack, unpack
 
 

@@ -21,7 +21,7 @@ from hocket.errors import RunStopped
 from hocket.federation.plan.plan import Dial, FederationPlan
 from hocket.federation.runtime.member import Member
 from hocket.federation.workloads.needs import needs
-from hocket.links.journal import Journal
+from hocket.links.journals.journal import Journal
 from hocket.studies.results.seen import DIFFERENCE
 
 

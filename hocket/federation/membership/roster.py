@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hocket.federation.plan.plan import FederationPlan
-from hocket.links.identity import Identity, verify
+from hocket.links.keys.identity import Identity, verify
 from hocket.links.wire import Frame, Kind
 
 PURPOSE = b"hocket/roster/1"

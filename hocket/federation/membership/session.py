@@ -29,8 +29,8 @@ from hocket.federation.state.earlier_runs import EarlierRun
 from hocket.federation.state.run_folder import RunFolder, words_in
 from hocket.federation.workloads.needs import needs
 from hocket.links.conversation import Conversation
-from hocket.links.journal import Journal
-from hocket.links.noise_agreement import NoiseAgreement
+from hocket.links.journals.journal import Journal
+from hocket.links.keys.noise_agreement import NoiseAgreement
 from hocket.links.wire import Frame, Kind, pack
 
 

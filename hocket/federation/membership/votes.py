@@ -16,7 +16,7 @@ from typing import NamedTuple
 from hocket.errors import BadPlan
 from hocket.federation.membership.roster import Roster
 from hocket.federation.plan.plan import FederationPlan
-from hocket.links.identity import verify
+from hocket.links.keys.identity import verify
 from hocket.links.wire import Frame, Kind
 
 PURPOSE = b"hocket/vote/1"

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from hocket.errors import BadPlan
 from hocket.federation.plan.plan import FederationPlan
-from hocket.links.identity import expires
+from hocket.links.keys.identity import expires
 
 SOON = timedelta(days=30)
 """Before a certificate expires it is warned of, whatever a run takes."""

@@ -16,7 +16,7 @@ from hocket.errors import BadConfig, BadInput, HocketError
 from hocket.federation.plan.cards import Card, card_from, read_card
 from hocket.federation.plan.plan_hash import LABEL, LONGEST, PURPOSE, SIGNATURES, hash_of
 from hocket.files import read_text, toml_tables
-from hocket.links.identity import expires, verify
+from hocket.links.keys.identity import expires, verify
 from hocket.links.relay.call import Call
 from hocket.links.relay.outbound import RelayName
 from hocket.links.relay.server import Admission, Guest

@@ -18,7 +18,7 @@ from hocket.config.files import dumps
 from hocket.config.section import Section, check
 from hocket.errors import BadConfig, BadIdentity, BadPlan
 from hocket.files import read_text, toml_tables
-from hocket.links.identity import Identity, check_name, fingerprint, name_in, verify_text
+from hocket.links.keys.identity import Identity, check_name, fingerprint, name_in, verify_text
 from hocket.links.relay.outbound import RelayName
 from hocket.links.text import is_table
 

@@ -27,7 +27,7 @@ from hocket.federation.plan.plan_file import LONGEST as LONGEST_PLAN
 from hocket.federation.plan.plan_file import LONGEST_SIGNATURE, parse_plan, plan_text
 from hocket.federation.plan.sections import Text
 from hocket.files import read_text, toml_tables
-from hocket.links.identity import Identity, check_certificate, verify_text
+from hocket.links.keys.identity import Identity, check_certificate, verify_text
 from hocket.links.text import is_table, shown
 
 LABEL = b"hocket/invitation/1\n"

@@ -37,8 +37,8 @@ from hocket.federation.plan.sections import (
 )
 from hocket.federation.runtime.role import begun_from_state
 from hocket.federation.workloads.needs import needs
-from hocket.links.identity import Identity, check_certificate, verify_text
-from hocket.links.noise_keys import NOISE
+from hocket.links.keys.identity import Identity, check_certificate, verify_text
+from hocket.links.keys.noise_keys import NOISE
 from hocket.links.text import is_table, spelled
 from hocket.links.wire import PROTOCOL
 from hocket.networks.network import Network

@@ -8,7 +8,7 @@ from pathlib import Path
 from hocket.federation.plan.plan import FederationPlan
 from hocket.links.channel import GrpcChannels
 from hocket.links.events import Channels
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 from hocket.links.relay.forwarder import Orders
 from hocket.links.relay.forwarding import Forwarding, LogEvent, RelayedChannels
 from hocket.links.relay.pipe import need_websockets

@@ -33,8 +33,8 @@ from hocket.federation.plan.plan import FederationPlan
 from hocket.federation.runtime.noise_shares import ChainStreams
 from hocket.federation.runtime.role import MemberRole
 from hocket.federation.runtime.secure_sum import BEGINNING, link_masks
-from hocket.links.identity import verify
-from hocket.links.journal_tables import StateSums
+from hocket.links.journals.journal_tables import StateSums
+from hocket.links.keys.identity import verify
 from hocket.links.wire import Frame, Kind
 from hocket.secagg.group import FixedPoint, add
 from hocket.steps import Step

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hocket.links.conversation import Conversation, Moment
-from hocket.links.journal import EVERYBODY, Journal, Position
-from hocket.links.records import Record
+from hocket.links.journals.journal import EVERYBODY, Journal, Position
+from hocket.links.journals.records import Record
 from hocket.links.wire import Frame, Kind, Limits, Part, pack, unpack
 
 

@@ -30,8 +30,8 @@ from hocket.federation.workloads.workload import Workload, workload_of
 from hocket.links.channel import GrpcChannels, Neighbour, open_channels
 from hocket.links.events import Channels
 from hocket.links.handshake import FromSystem, Secrets
-from hocket.links.identity import Identity, name_in_clear
-from hocket.links.journal import Journal
+from hocket.links.journals.journal import Journal
+from hocket.links.keys.identity import Identity, name_in_clear
 from hocket.links.relay.forwarding import LogEvent, no_log
 from hocket.links.server import LinkLimits
 from hocket.links.wire import Limits, unpack

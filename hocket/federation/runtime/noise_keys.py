@@ -14,10 +14,10 @@ from hocket.federation.state.digests import check_same_data
 from hocket.federation.state.home import Home
 from hocket.federation.workloads.needs import needs
 from hocket.federation.workloads.task import Task
-from hocket.links.database import held
-from hocket.links.journal import Journal
-from hocket.links.lasting_noise import LastingNoise
-from hocket.links.noise_agreement import NoiseAgreement, Partner
+from hocket.links.journals.database import held
+from hocket.links.journals.journal import Journal
+from hocket.links.keys.lasting_noise import LastingNoise
+from hocket.links.keys.noise_agreement import NoiseAgreement, Partner
 from hocket.noise.draws import Paired
 
 

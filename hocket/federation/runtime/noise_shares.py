@@ -15,7 +15,7 @@ import numpy as np
 
 from hocket.federation.runtime.role import MemberRole, NoiseKind
 from hocket.federation.runtime.stored import link_draws, lost
-from hocket.links.noise_keys import Source, batch_seed, key_of, mask, next_chain, secret_bytes
+from hocket.links.keys.noise_keys import Source, batch_seed, key_of, mask, next_chain, secret_bytes
 from hocket.noise.discrete_gaussian import Bits
 from hocket.noise.draws import Pair, When
 from hocket.noise.threefry import normal_pairs

@@ -46,10 +46,10 @@ from hocket.federation.verification.verify import SignedTranscript
 from hocket.federation.workloads.needs import needs
 from hocket.federation.workloads.workload import Workload
 from hocket.links.conversation import Conversation, Moment
-from hocket.links.database import in_thread
 from hocket.links.events import Channels
-from hocket.links.journal import Journal
-from hocket.links.lasting_noise import LastingNoise
+from hocket.links.journals.database import in_thread
+from hocket.links.journals.journal import Journal
+from hocket.links.keys.lasting_noise import LastingNoise
 from hocket.links.wire import Limits
 from hocket.runs.job import versions
 

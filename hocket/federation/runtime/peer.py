@@ -37,8 +37,8 @@ from hocket.federation.runtime.termination import ResultSigning, Termination
 from hocket.federation.workloads.analysis import Analysis
 from hocket.federation.workloads.needs import check_stated, needs
 from hocket.links.conversation import Conversation
-from hocket.links.journal import EVERYBODY, Journal, Position
-from hocket.links.records import Record
+from hocket.links.journals.journal import EVERYBODY, Journal, Position
+from hocket.links.journals.records import Record
 from hocket.links.wire import Frame, Kind, Part
 
 EXCHANGES = 256

@@ -11,7 +11,7 @@ the journal holds, or another word, the run is over for this member. A neighbour
 is not listened to, until it comes with a journal that is not.
 
 What is left: words that no honest neighbour had heard when the machine was rolled back. Where files were copied, the
-marks beside the journal tell (links/records.py); where a whole disk or machine went back, nothing does.
+marks beside the journal tell (links/journals/records.py); where a whole disk or machine went back, nothing does.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 from hocket.errors import JournalError
 from hocket.links.conversation import Moment, contradiction
-from hocket.links.journal import NEVER_BACK, Journal
-from hocket.links.records import Mark, Record
+from hocket.links.journals.journal import NEVER_BACK, Journal
+from hocket.links.journals.records import Mark, Record
 from hocket.links.wire import Frame, Kind
 
 FORM = struct.Struct("<Q16sIIII32s")

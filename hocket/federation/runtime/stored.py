@@ -19,12 +19,12 @@ import numpy as np
 from hocket.errors import BadInput
 from hocket.federation.runtime.role import MemberRole
 from hocket.federation.workloads.task import Task, Vector
-from hocket.links.noise_keys import secret_bytes
+from hocket.links.keys.noise_keys import secret_bytes
 from hocket.noise.discrete_gaussian import Bits
 from hocket.noise.stored_sum import StoredSum, Whole
 
 LABEL = 8
-"""Names the stream of a link's whole numbers; see `hocket.links.noise_keys`."""
+"""Names the stream of a link's whole numbers; see `hocket.links.keys.noise_keys`."""
 
 
 @lru_cache(maxsize=64)

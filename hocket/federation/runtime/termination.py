@@ -21,7 +21,7 @@ from hocket.federation.runtime.role import MemberRole
 from hocket.federation.runtime.secure_sum import check_point, tree_of
 from hocket.federation.workloads.needs import needs
 from hocket.links.conversation import Conversation, Moment
-from hocket.links.journal import EVERYBODY, Journal
+from hocket.links.journals.journal import EVERYBODY, Journal
 from hocket.links.wire import Frame, Kind, Part, pack, pack_named, unpack_named
 
 

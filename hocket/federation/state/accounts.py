@@ -21,7 +21,7 @@ from jaxtyping import UInt64
 
 from hocket.errors import BadConfig, JournalError
 from hocket.files import json_value
-from hocket.links.database import PATIENCE, locked
+from hocket.links.journals.database import PATIENCE, locked
 from hocket.links.text import is_table
 from hocket.machine import private_file, private_folder
 from hocket.studies.disclosure.known_rows import VERSIONS

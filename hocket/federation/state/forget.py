@@ -13,7 +13,7 @@ from hocket.errors import BadPlan, JournalError
 from hocket.federation.plan.plan import FederationPlan
 from hocket.federation.state.home import Home
 from hocket.federation.state.run_folder import RunFolder
-from hocket.links.journal import Journal
+from hocket.links.journals.journal import Journal
 from hocket.studies.disclosure.releases import Release, Releases
 
 

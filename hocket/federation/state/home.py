@@ -74,7 +74,7 @@ class Home:
 
     def identity_in(self, plan: FederationPlan) -> Path:
         """The folder of the key that a plan names: a run goes on under the old one until all have signed the new."""
-        from hocket.links.identity import CERTIFICATE, KEY
+        from hocket.links.keys.identity import CERTIFICATE, KEY
 
         named = {card.certificate_pem for card in plan.cards}
         for folder in (self.identity, *self.old_identities):
@@ -91,7 +91,7 @@ class Home:
     @property
     def owner(self) -> str:
         """The member whose home this is, by its certificate: nobody needs the key for that."""
-        from hocket.links.identity import (  # not at the door: commands begin with this module
+        from hocket.links.keys.identity import (  # not at the door: commands begin with this module
             CERTIFICATE,
             LONGEST_FILE,
             name_in,

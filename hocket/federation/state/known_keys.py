@@ -16,7 +16,7 @@ from hocket.federation.plan.cards import Card, card_from
 from hocket.federation.plan.plan import FederationPlan
 from hocket.federation.state.home import Home
 from hocket.federation.state.run_folder import read_json, write_json
-from hocket.links.identity import expires
+from hocket.links.keys.identity import expires
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from hocket.errors import BadConfig
 from hocket.federation.state.home import Home
 from hocket.files import json_value, read_bytes
-from hocket.links.database import held
+from hocket.links.journals.database import held
 from hocket.links.text import is_list, is_table, json_line
 from hocket.machine import private_folder, replace_text, replaced
 

@@ -23,7 +23,7 @@ from hocket.federation.state.run_folder import MOST_GIVEN, read_json, write_json
 from hocket.federation.verification.noise_disclosure import FOLDER as DISCLOSED
 from hocket.federation.verification.study_signatures import SIGNATURES
 from hocket.federation.verification.verify import FILE as TRANSCRIPT
-from hocket.links.identity import NAME, Identity, verify_text
+from hocket.links.keys.identity import NAME, Identity, verify_text
 from hocket.studies.results.results import COEFFICIENTS, PAGE, RESULTS
 
 PURPOSE = b"hocket/files/1"

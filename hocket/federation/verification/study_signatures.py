@@ -24,7 +24,7 @@ from hocket.federation.runtime.member import Member
 from hocket.federation.runtime.peer import Finished
 from hocket.federation.state.run_folder import MOST_GIVEN, read_json, write_json
 from hocket.files import read_bytes
-from hocket.links.identity import verify
+from hocket.links.keys.identity import verify
 from hocket.links.text import is_table
 from hocket.report.tables import Table
 from hocket.studies.results.results import COEFFICIENTS, RESULTS, Results, coefficients_csv, digest_of

@@ -32,9 +32,9 @@ from hocket.federation.state.run_folder import MOST_GIVEN, read_json, write_json
 from hocket.federation.verification.noise_disclosure import FOLDER, Disclosed, Disclosure
 from hocket.federation.verification.replay import Player, replay
 from hocket.federation.workloads.task import LocalSteps, Task
-from hocket.links.identity import NAME, Identity, verify
-from hocket.links.journal import Journal
-from hocket.links.records import Record, digest_of
+from hocket.links.journals.journal import Journal
+from hocket.links.journals.records import Record, digest_of
+from hocket.links.keys.identity import NAME, Identity, verify
 from hocket.privacy.plain_values import plain_values
 
 PURPOSE = b"hocket/transcript/1"

@@ -20,8 +20,8 @@ from hocket.federation.state.digests import unchecked
 from hocket.federation.verification.noise_disclosure import RecordedSteps
 from hocket.federation.workloads.task import LocalSteps, is_repeatable
 from hocket.federation.workloads.workload import RoundInput
-from hocket.links.journal import Journal
-from hocket.links.lasting_noise import LastingNoise
+from hocket.links.journals.journal import Journal
+from hocket.links.keys.lasting_noise import LastingNoise
 
 if TYPE_CHECKING:
     from hocket.federation.runtime.member import Member

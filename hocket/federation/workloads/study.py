@@ -25,8 +25,8 @@ from hocket.federation.verification.result_files import sign_files
 from hocket.federation.verification.study_signatures import Signatures, gather, signature_tables
 from hocket.federation.workloads.analysis import Analysis
 from hocket.federation.workloads.workload import RoundInput
-from hocket.links.journal import Journal
-from hocket.links.lasting_noise import LastingNoise
+from hocket.links.journals.journal import Journal
+from hocket.links.keys.lasting_noise import LastingNoise
 from hocket.report import tables
 from hocket.studies.analysis import promise_of
 from hocket.studies.check import Check, check_table

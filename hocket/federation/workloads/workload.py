@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from hocket.federation.runtime.noise_shares import RoundNoise
     from hocket.federation.runtime.peer import Finished, Peer, Played
     from hocket.federation.runtime.role import MemberRole
-    from hocket.links.journal import Journal
-    from hocket.links.lasting_noise import LastingNoise
+    from hocket.links.journals.journal import Journal
+    from hocket.links.keys.lasting_noise import LastingNoise
 
 
 class RoundInput(NamedTuple):

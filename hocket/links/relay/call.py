@@ -23,7 +23,7 @@ from typing import Any
 
 from hocket.errors import LinkError
 from hocket.files import json_value
-from hocket.links.identity import Identity, check_name, verify
+from hocket.links.keys.identity import Identity, check_name, verify
 from hocket.links.text import is_table, shown
 
 PURPOSE = b"hocket/relay/1 call"

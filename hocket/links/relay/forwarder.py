@@ -29,7 +29,7 @@ from typing import Any
 
 from hocket.errors import HocketError
 from hocket.files import json_value
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 from hocket.links.relay.call import Call, Role
 from hocket.links.relay.carrying import Pauses, carry_both_ways, look
 from hocket.links.relay.connection import TLS_BEGINS, Connection, keep_memory

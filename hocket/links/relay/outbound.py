@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from hocket.errors import BadPlan, LinkError
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 from hocket.links.relay.call import AGAIN, CHALLENGE_BYTES, JOINED, NO, WAIT, Call, words_of
 from hocket.links.relay.connection import Connection
 from hocket.links.relay.crowd import Crowd

@@ -18,7 +18,7 @@ import numpy as np
 
 from hocket.algorithm import Algorithm, Setting, derives_step
 from hocket.algorithms.function_sharing import functions_of
-from hocket.claims import rewritten
+from hocket.claims import NOISE_ON, named, rewritten
 from hocket.errors import NoTheorem
 from hocket.noise.draws import Draw, Gaussian
 from hocket.noise.mechanism import Mechanism
@@ -36,6 +36,7 @@ from hocket.privacy.dp.reasons import Assumption, Condition, Refusal, Status
 from hocket.privacy.dp.source import Source
 from hocket.privacy.leakage.levels import Levels
 from hocket.privacy.questions import Question
+from hocket.privacy.stand_ins import TYPICAL
 from hocket.privacy.wording import Said
 from hocket.problems import Objective
 from hocket.problems.objective_class import ANY, QUADRATIC, ObjectiveClass
@@ -232,12 +233,13 @@ def sums(asked: Asked) -> Iterator[Said]:
 
 def one_way(asked: Asked) -> Iterator[Said]:
     """Where something moves, nothing that is not linear follows the step: no penalty's proximal map, and no projection
-    that may be active."""
+    that may be active. By a bare name, without a problem, that none is active is said to be assumed."""
     if asked.of_records or not _after_step(asked):
         return
     if asked.problem is not None and asked.problem.penalty is not None:
         yield Said(Refusal.PENALTY)
-    if asked.problem is None or not isinstance(asked.problem.feasible, Everywhere):
+    known = asked.problem is not None or asked.code is not None
+    if known and not (asked.problem is not None and isinstance(asked.problem.feasible, Everywhere)):
         yield Said(Refusal.PROJECTED)
 
 
@@ -311,7 +313,15 @@ CLOSED: tuple[Check, ...] = (conduct,)
 
 def _unread(asked: Asked, levels: Levels, setting: Setting) -> Iterator[Said]:
     """What the general accountant does not follow in an algorithm's own code."""
-    for name, draw in levels.draws.items():
+    drawn = dict(levels.draws)
+    if isinstance(asked.given, str):
+        if named(asked.given) is not type(TYPICAL[asked.given]):
+            yield Said(Refusal.STATED, why=asked.source.mechanism)
+        if (
+            asked.given not in NOISE_ON
+        ):  # by whose name draws are what they are without a deviation of one's own
+            drawn = dict(TYPICAL[asked.given].noise(setting))
+    for name, draw in drawn.items():
         if not _is_normal(draw):
             yield Said(Refusal.UNIFORM, name=name)
     if asked.code is not None:

@@ -23,9 +23,17 @@ from typing import NamedTuple
 
 from hocket import __version__
 from hocket.errors import JournalError
-from hocket.links.database import PAGE, Database
-from hocket.links.journal_tables import OVERWRITE, RECALL, SCHEMA, Agreements, Ballots, StateSums, write_large
-from hocket.links.records import Marks, Record, digest_of, pack_records, unpack_records
+from hocket.links.journals.database import PAGE, Database
+from hocket.links.journals.journal_tables import (
+    OVERWRITE,
+    RECALL,
+    SCHEMA,
+    Agreements,
+    Ballots,
+    StateSums,
+    write_large,
+)
+from hocket.links.journals.records import Marks, Record, digest_of, pack_records, unpack_records
 from hocket.links.text import spelled
 from hocket.links.wire import pack_named, unpack_named
 

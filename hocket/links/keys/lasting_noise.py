@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hocket.errors import JournalError
-from hocket.links.database import Database
+from hocket.links.journals.database import Database
 from hocket.links.text import normal_name
 
 SCHEMA = """

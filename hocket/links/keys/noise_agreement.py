@@ -13,11 +13,11 @@ from typing import NamedTuple
 from hocket.errors import BadHandshake
 from hocket.links.conversation import Conversation
 from hocket.links.handshake import Handshake, Offer, PublicKey, Secrets
-from hocket.links.identity import Identity
-from hocket.links.journal import Journal
-from hocket.links.journal_tables import Agreement
-from hocket.links.lasting_noise import LastingKey, LastingNoise
-from hocket.links.noise_keys import LinkKeys
+from hocket.links.journals.journal import Journal
+from hocket.links.journals.journal_tables import Agreement
+from hocket.links.keys.identity import Identity
+from hocket.links.keys.lasting_noise import LastingKey, LastingNoise
+from hocket.links.keys.noise_keys import LinkKeys
 from hocket.links.wire import Frame, Kind, pack
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hocket.errors import JournalError
-from hocket.links.database import Database
 from hocket.links.handshake import Offer
+from hocket.links.journals.database import Database
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS about (

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 from hocket.links.tls import grpc
 
 METHOD = "/bare.Ring/Talk"

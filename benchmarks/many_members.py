@@ -46,7 +46,7 @@ from hocket.federation.workloads.study import MOST_SUMS, NUMBERS, StudyTask
 from hocket.federation.workloads.task import GradientTask
 from hocket.files import toml_tables
 from hocket.links.conversation import Conversation
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 from hocket.links.wire import HEADER, PART, SHAPE, Kind
 from hocket.machine import LOOPBACK, held_ports
 from hocket.studies import Table, parse_study, simulate

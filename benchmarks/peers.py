@@ -83,7 +83,7 @@ def prepare(folder: Path, ports: list[int], algorithm: dict[str, Any], about: di
     from hocket.federation.state.consent import keep_consent
     from hocket.federation.state.home import Home
     from hocket.federation.state.run_folder import RunFolder
-    from hocket.links.identity import Identity
+    from hocket.links.keys.identity import Identity
 
     identities = [Identity.create(name) for name in MEMBERS]
     for identity in identities:
@@ -110,7 +110,7 @@ def one(kind: str, folder: Path, name: str) -> Pace:
     """One process of either contestant."""
     from hocket.federation.plan.plan_file import read_plan
     from hocket.federation.state.home import Home
-    from hocket.links.identity import Identity
+    from hocket.links.keys.identity import Identity
 
     plan = read_plan(folder / "plan.toml")
     identities = {other: Identity.load(Home(folder / other).identity) for other in plan.names}

@@ -78,7 +78,7 @@ def prepare(folder: Path) -> None:
     """Two identities, and a certificate for the relay."""
     import trustme
 
-    from hocket.links.identity import Identity
+    from hocket.links.keys.identity import Identity
 
     for name in ("ash", "birch"):
         Identity.create(name).save(folder / name)
@@ -192,7 +192,7 @@ async def opened(folder: Path, me: str, name: str) -> Any:
     """A link to the other one."""
     from hocket.federation.plan.relays import through_relays
     from hocket.links.channel import Neighbour, open_channels
-    from hocket.links.identity import Identity, name_in_clear
+    from hocket.links.keys.identity import Identity, name_in_clear
     from hocket.links.relay.forwarder import Orders
     from hocket.links.server import LinkLimits
 
@@ -250,7 +250,7 @@ def made(folder: Path, port: int, names: Sequence[str]) -> Any:
 
 async def by_itself(folder: Path, scheme: str) -> None:
     """Bytes through two forwarders and a relay, all in this loop."""
-    from hocket.links.identity import Identity
+    from hocket.links.keys.identity import Identity
     from hocket.links.relay.connection import keep_memory
     from hocket.links.relay.forwarder import Forwarder, Orders
     from hocket.machine import UNIX, held_ports

@@ -27,7 +27,7 @@ from hocket.federation.runtime.peer import Finished
 from hocket.federation.state.consent import keep_consent
 from hocket.federation.state.home import Home
 from hocket.federation.state.run_folder import RunFolder
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 from hocket.machine import LOOPBACK, held_ports
 
 CLINICS = ("ash", "birch", "cedar", "elm")

@@ -9,7 +9,7 @@ from typing import Any
 from hocket.algorithm import Algorithm
 from hocket.algorithms import CertifiedRssNb, FunctionSharing
 from hocket.algorithms.function_sharing import functions_of
-from hocket.algorithms.masked_start import MaskedStart
+from hocket.algorithms.parts.masked_start import MaskedStart
 from hocket.networks.network import Network
 from hocket.privacy.attacks import likelihood_ratios
 from hocket.privacy.dp.certificate import Certificate

@@ -51,7 +51,7 @@ MAY_SPEAK = {
     "learning/training_report.py": "claims: the ε of DpSgd, the cells of training",
     "links/channel.py": TLS,
     "links/handshake.py": TLS,
-    "links/identity.py": TLS,
+    "links/keys/identity.py": TLS,
     "links/line.py": TLS,
     "links/relay/outbound.py": TLS,
     "privacy/__init__.py": "names",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import hocket as hk
 from hocket.algorithms import ALL
-from hocket.algorithms.masked_start import MaskedStart
+from hocket.algorithms.parts.masked_start import MaskedStart
 from hocket.claims import MECHANISMS, NOISE_ON
 from hocket.privacy.stand_ins import TYPICAL
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import hocket as hk
 from hocket.agent import Agent
-from hocket.algorithms.masked_start import MaskedStart
+from hocket.algorithms.parts.masked_start import MaskedStart
 
 PARTS = ("init", "round")
 

@@ -17,8 +17,8 @@ import numpy as np
 
 import hocket as hk
 from hocket.algorithms import ALL
-from hocket.algorithms.compressors import Compressor, Whole
-from hocket.algorithms.masked_start import MaskedStart
+from hocket.algorithms.parts.compressors import Compressor, Whole
+from hocket.algorithms.parts.masked_start import MaskedStart
 from hocket.algorithms.totals import Totals
 from hocket.cli.certify import certify as certify_command
 from hocket.federation.plan.sections import CertificateSection

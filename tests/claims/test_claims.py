@@ -16,7 +16,7 @@ import pytest
 from scipy.stats import beta, norm
 
 import hocket as hk
-from hocket.algorithms.masked_start import MaskedStart
+from hocket.algorithms.parts.masked_start import MaskedStart
 from hocket.claims import MECHANISMS, NOISE_ON
 from hocket.cli.certify import certify as certify_command
 from hocket.engines.transcripts import transcripts

@@ -47,14 +47,18 @@ def bare(agent, state, k):
     received = yield hk.Broadcast(state)
     return agent.descend(agent.mix(state, received), k)
 
-class Mine(hk.RssNb):
+class Mine(hk.CertifiedRssNb):
     round: Any
 
 honest = hk.CertifiedRssNb(1.0, 0.5)
 found = certificate(honest)
 assert found.holds and found.epsilon(1e-6) < 100, found.reason
 numbers = {one.name: getattr(honest, one.name) for one in dataclasses.fields(honest)}
-assert "Mine has round of its own" in certificate(Mine(**numbers, round=bare)).reason
+assert "Mine is not one of hocket's classes" in certificate(Mine(**numbers, round=bare)).reason
+object.__setattr__(honest, "round", bare)
+assert "round of this very CertifiedRssNb was put" in certificate(honest).reason
+hk.CertifiedRssNb.round = bare
+assert "round of CertifiedRssNb was put in from elsewhere" in certificate(hk.CertifiedRssNb(1.0, 0.5)).reason
 """
 """Reads classes as Python makes them, which differs from version to version."""
 QUIET = ("-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input")

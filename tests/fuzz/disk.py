@@ -21,8 +21,8 @@ from hocket.federation.state.accounts import Accounts, RecordedRun
 from hocket.federation.state.run_folder import read_json
 from hocket.federation.state.served_plan import ServedPlan, record_of
 from hocket.links.handshake import FromSystem
-from hocket.links.journal import Journal
-from hocket.links.records import Record
+from hocket.links.journals.journal import Journal
+from hocket.links.journals.records import Record
 from hocket.runs.storage import load_run
 from hocket.studies.data.table import Table
 from hocket.studies.disclosure.known_rows import KnownRows

@@ -40,8 +40,8 @@ from hocket.federation.state.signed_rows import FILE as SIGNED_ROWS
 from hocket.federation.state.signed_rows import SignedRows
 from hocket.files import NESTED, toml_tables
 from hocket.links.handshake import FromSystem, Handshake, PublicKey
-from hocket.links.identity import check_certificate, expires, name_in_clear, verify
-from hocket.links.journal import Journal
+from hocket.links.journals.journal import Journal
+from hocket.links.keys.identity import check_certificate, expires, name_in_clear, verify
 from hocket.links.line import Introduction, Stamp
 from hocket.links.relay.call import Call, Role, read_call
 from hocket.links.wire import Frame, Kind, Limits, pack, pack_named, unpack, unpack_named

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hocket.errors import BadFrame, JournalError
-from hocket.links.journal import Journal
+from hocket.links.journals.journal import Journal
 from hocket.links.wire import pack_named
 from tests.fuzz.doors import Door, doors
 from tests.fuzz.fuzz import Tally, feed, inputs

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hocket as hk
-from hocket.algorithms import BY_KEY
-from hocket.privacy.leakage.levels import NAMES
+from hocket.privacy.profile import profile
+from hocket.privacy.stand_ins import TYPICAL
 
-PLAIN = tuple(name for name in NAMES if BY_KEY[name].typical().plain)
+PLAIN = tuple(name for name, one in TYPICAL.items() if profile(one).plain and name != "certified-rss-nb")
 """Those that the dense reference is written for; it is no judge of others, see test_linearised.py."""
 THREATS = ("coalition", "states", "states+noise")
 
@@ -295,7 +295,7 @@ class ScaledByOwnStep(hk.RssNb):
     """RSS-NB whose persistent noise is scaled by α_k and not by α_{k−1}, like the gradient that it should hide."""
 
     def round(self, agent, state, k):
-        w = state + agent.step(k) * (agent.paired_noise(k) + (k > 1) * agent.persistent_noise())
+        w = state + agent.step(k) * (agent.noise("paired") + (k > 1) * agent.noise("persistent"))
         received = yield hk.Broadcast(w)
         return agent.descend(agent.mix(w, received), k)
 

@@ -33,10 +33,10 @@ KINDS: dict[str, Any] = {
     "fs": lambda sd: hk.FunctionSharing(2, sd=sd),
     "fs-quadratic": lambda sd: hk.FunctionSharing(2, sd=sd, own=0.2, family="quadratic"),
     "fs-grid": lambda sd: hk.FunctionSharing(2, sd=sd, own=0.2, family="quadratic", grid=2.0**-20),
-    "rss-nb": lambda sd: hk.RssNb(0.0, sd=sd),
-    "rss-nb-anchored": lambda sd: hk.RssNb(0.0, sd=sd, persistent=0.5),
-    "rss-nb-own": lambda sd: hk.RssNb.certified(sd, 0.2),
-    "rss-nb-grid": lambda sd: hk.RssNb.certified(sd, 0.2, clip=2.0, grid=2.0**-20),
+    "rss-nb": lambda sd: hk.CertifiedRssNb(sd),
+    "rss-nb-anchored": lambda sd: hk.CertifiedRssNb(sd, persistent=0.5),
+    "rss-nb-own": lambda sd: hk.CertifiedRssNb(sd, 0.2),
+    "rss-nb-grid": lambda sd: hk.CertifiedRssNb(sd, 0.2, clip=2.0, grid=2.0**-20),
 }
 """Every kind of noise that takes σ."""
 stds = st.lists(st.floats(0.1, 5.0), min_size=8, max_size=8)
@@ -135,7 +135,7 @@ def test_an_algorithm_is_certified_as_its_key_with_the_same_deviations(network, 
 
 def test_a_linear_move_is_certified_as_far_as_an_audit_tells_it():
     """B0 is √(2·divergence) of `hk.leakage` where all words are heard; by either way and by linearisation."""
-    algorithm = hk.RssNb(0.0, sd=SIGMA, project="mixed")
+    algorithm = hk.CertifiedRssNb(SIGMA)
     ask: dict[str, Any] = {"coalition": {0}, "step": STEP, "rounds": 12}
     found = hk.certify(BARBELL, algorithm, move=(1, 5, 0.3), dim=1, **ask)
     linear = hk.certify(BARBELL, algorithm, move=(1, 5, 0.3), dim=1, by="linearisation", **ask)
@@ -159,7 +159,7 @@ TOLD: dict[str, Any] = {
         0.05,
         6,
     ),
-    "B1": (hk.RssNb.certified(SIGMA, 0.8), {"sensitivity": 0.4, "records": {1: 1}}, {(1, 1): 0.4}, STEP, 10),
+    "B1": (hk.CertifiedRssNb(SIGMA, 0.8), {"sensitivity": 0.4, "records": {1: 1}}, {(1, 1): 0.4}, STEP, 10),
 }
 
 
@@ -183,7 +183,7 @@ def test_real_runs_are_told_apart_as_well_as_the_certificate_says_and_no_better(
 
 def test_a_shard_deals_what_its_own_links_have():
     """Where only some links are at hand, as in a cluster; none in place of a link deals nothing."""
-    draw = hk.RssNb(0.0, sd=SIGMA).draws(Setting(BARBELL, 1, STEP, 4))["paired"]
+    draw = hk.CertifiedRssNb(SIGMA).noise(Setting(BARBELL, 1, STEP, 4))["paired"]
     some = draw.among(np.array([4, -1, 0]), np.array([2, 3]))
     np.testing.assert_array_equal(some.sd, [[SIGMA[4], 0.0, SIGMA[0]]])
 
@@ -197,10 +197,10 @@ def test_links_that_come_and_go_are_counted_over_all_phases():
     varying = hk.Network.varying(parts)
     assert varying.links.tolist() == [[0, 1], [0, 3], [1, 2], [2, 3]]
     sd = [1.0, 2.0, 3.0, 4.0]
-    scale = hk.RssNb(0.0, sd=sd).draws(Setting(varying, 1, STEP, 4))["paired"].sd
+    scale = hk.CertifiedRssNb(sd).noise(Setting(varying, 1, STEP, 4))["paired"].sd
     np.testing.assert_array_equal(scale, [[1, 0, 3, 4], [1, 2, 3, 0]])
     with pytest.raises(BadAlgorithm, match="3 numbers for the 4 links"):
-        hk.RssNb(0.0, sd=sd[:3]).check(Setting(varying, 1, STEP, 4))
+        hk.CertifiedRssNb(sd[:3]).check(Setting(varying, 1, STEP, 4))
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_links_that_come_and_go_are_counted_over_all_phases():
     ],
 )
 def test_what_is_no_deviation_is_refused_by_its_link(sd, said):
-    for build in (lambda: hk.FunctionSharing(1, sd=sd), lambda: hk.RssNb(0.0, sd=sd)):
+    for build in (lambda: hk.FunctionSharing(1, sd=sd), lambda: hk.CertifiedRssNb(sd)):
         with pytest.raises(BadAlgorithm, match=said):
             build()
 
@@ -232,7 +232,7 @@ def test_what_is_no_deviation_is_refused_by_its_link(sd, said):
 def test_what_does_not_fit_the_network_is_refused_by_name(sd, said):
     network = hk.Network.path(4).called(["Aalst", "Bruges", "Ghent", "Leuven"])
     problem = quadratics(4, 1, 0)
-    for algorithm in (hk.FunctionSharing(2, sd=sd), hk.RssNb(0.0, sd=sd)):
+    for algorithm in (hk.FunctionSharing(2, sd=sd), hk.CertifiedRssNb(sd)):
         with pytest.raises(BadAlgorithm, match=said):
             hk.solve(problem, network, algorithm, rounds=2)
 

@@ -17,9 +17,9 @@ from hocket.federation.verification.replay import replayed
 from hocket.federation.workloads.task import GradientTask, LocalSteps, known_seeds
 from hocket.links.conversation import Conversation
 from hocket.links.handshake import SeedEscrow
-from hocket.links.identity import Identity
-from hocket.links.journal import Journal
-from hocket.links.noise_agreement import NoiseAgreement, Partner
+from hocket.links.journals.journal import Journal
+from hocket.links.keys.identity import Identity
+from hocket.links.keys.noise_agreement import NoiseAgreement, Partner
 from hocket.links.wire import Frame, Limits
 
 from .switchboard import Switchboard

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from hocket.links.channel import GrpcChannels, Neighbour, open_channels
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 from hocket.links.server import LinkLimits
 
 SHORT = 20.0

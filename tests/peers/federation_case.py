@@ -24,7 +24,7 @@ from hocket.federation.runtime.peer import Finished
 from hocket.federation.state.home import Home
 from hocket.federation.state.run_folder import RunFolder, read_json, write_json
 from hocket.links.handshake import SeedEscrow
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 from hocket.machine import held_ports
 
 from .quadratic import DIMENSION, task_of

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from hocket.links.events import Event, Joined, Received
 from hocket.links.handshake import NOTHING_KEPT, PURPOSE
-from hocket.links.noise_keys import KEY_BYTES
+from hocket.links.keys.noise_keys import KEY_BYTES
 from hocket.links.wire import Frame, Kind, pack
 
 from .hostile import PAIRED, Deviation, Hand, Script

@@ -16,7 +16,7 @@ from hocket.federation.monitoring.metrics import Log
 from hocket.federation.runtime.convergence import EXCHANGE, JointMeans, folded, told_after
 from hocket.federation.runtime.noise_shares import ChainStreams
 from hocket.federation.runtime.secure_sum import BEGINNING, link_masks
-from hocket.links.journal import Journal
+from hocket.links.journals.journal import Journal
 from hocket.links.wire import Limits, unpack
 from hocket.secagg.group import add
 

@@ -22,7 +22,7 @@ from hocket.federation.runtime.peer import Played
 from hocket.federation.runtime.role import MemberRole
 from hocket.federation.workloads.needs import needs
 from hocket.federation.workloads.task import LocalSteps
-from hocket.links.noise_keys import LinkKeys, next_chain
+from hocket.links.keys.noise_keys import LinkKeys, next_chain
 from hocket.links.wire import Limits, unpack
 
 from .federation_case import ESCROW

@@ -10,7 +10,7 @@ from hocket.federation.plan.plan_file import read_plan
 from hocket.federation.runtime.member import Member
 from hocket.federation.runtime.participation import take_part
 from hocket.federation.state.home import Home
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 
 from .confession import confessing
 from .federation_case import ESCROW

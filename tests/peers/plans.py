@@ -5,7 +5,7 @@ from __future__ import annotations
 from hocket.federation.plan.cards import Card
 from hocket.federation.plan.draft import draw_up
 from hocket.federation.plan.plan import FederationPlan
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 
 IDENTITIES = [Identity.create(f"clinic-{letter}") for letter in "abcde"]
 CARDS = [Card.of(one, f"{one.name}.example:{7000 + place}") for place, one in enumerate(IDENTITIES)]

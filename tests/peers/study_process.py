@@ -18,7 +18,7 @@ from hocket.federation.runtime.peer import Peer
 from hocket.federation.state.home import Home
 from hocket.federation.workloads.study import StudyTask
 from hocket.files import toml_tables
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 from hocket.studies.spec.study import parse_study
 
 from .confession import confess_words

@@ -23,7 +23,7 @@ from hocket.federation.plan.cards import Card
 from hocket.federation.runtime.participation import take_part
 from hocket.federation.runtime.peer import Finished, Played
 from hocket.links.events import Event, Joined
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 
 from .federation_case import Federation, play
 

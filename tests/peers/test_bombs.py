@@ -31,7 +31,7 @@ VICTIM = """
 import asyncio, sys
 from pathlib import Path
 from hocket.links.channel import Neighbour, open_channels
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 from hocket.links.server import LinkLimits
 
 def megabytes(what):

@@ -33,7 +33,7 @@ from hocket.federation.state.accounts import RecordedRun
 from hocket.federation.state.earlier_runs import EarlierRun
 from hocket.federation.state.served_plan import ServedPlan, record_of
 from hocket.federation.workloads.task_checks import check_records, records_of
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 from hocket.privacy import gdp
 
 from .plans import CARDS, IDENTITIES

@@ -23,7 +23,7 @@ from hocket.federation.state.accounts import RecordedRun
 from hocket.federation.state.home import Home
 from hocket.federation.state.run_folder import RunFolder
 from hocket.federation.state.served_plan import record_of
-from hocket.links.lasting_noise import LastingNoise
+from hocket.links.keys.lasting_noise import LastingNoise
 from tests.peers.plans import IDENTITIES, RSS_NB, SHARING, drawn
 
 SAFE, UNSAFE = drawn(algorithm=SHARING), drawn(algorithm={"name": "dgd"}, unsafe=True)

@@ -21,7 +21,7 @@ from hocket.federation.plan.policy import NONE, Policy
 from hocket.federation.runtime.participation import take_part
 from hocket.federation.runtime.peer import Finished
 from hocket.federation.state.run_folder import read_json
-from hocket.links.journal import Journal
+from hocket.links.journals.journal import Journal
 from hocket.links.wire import Frame, pack
 
 from .federation_case import Federation

@@ -31,7 +31,7 @@ from hocket.federation.runtime.role import MemberRole, role_of
 from hocket.federation.verification.replay import _received
 from hocket.federation.workloads.task import LocalSteps
 from hocket.links.handshake import SeedEscrow
-from hocket.links.journal import Journal
+from hocket.links.journals.journal import Journal
 from hocket.links.wire import Frame, pack
 
 from .federation_case import ESCROW, Federation

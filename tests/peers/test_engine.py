@@ -7,7 +7,7 @@ import pytest
 
 import hocket as hk
 from hocket.algorithm import Setting
-from hocket.algorithms.pairwise_noise import link_sd
+from hocket.algorithms.parts.pairwise_noise import link_sd
 from hocket.federation.runtime.noise_shares import ChainStreams, directed, shares
 from hocket.federation.runtime.role import MemberRole
 

@@ -21,8 +21,8 @@ from hocket.federation.state.consent import keep_consent
 from hocket.federation.state.forget import forget_release
 from hocket.federation.workloads.study import StudyTask
 from hocket.files import toml_tables
-from hocket.links.identity import Identity
-from hocket.links.journal import Journal
+from hocket.links.journals.journal import Journal
+from hocket.links.keys.identity import Identity
 from hocket.machine import held_ports
 from hocket.studies.disclosure.releases import Releases
 from hocket.studies.spec.study import parse_study

@@ -6,7 +6,7 @@ import pytest
 
 from hocket.federation.runtime import convergence as joint_means
 from hocket.federation.runtime.convergence import JointMeans, told_after
-from hocket.links.journal import Journal
+from hocket.links.journals.journal import Journal
 
 from .hostile import SUMMED, in_turn
 from .hostile_cases import dealt, everywhere, played

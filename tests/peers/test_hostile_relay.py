@@ -13,7 +13,7 @@ import pytest
 
 from hocket.links.channel import GrpcChannels, Neighbour
 from hocket.links.events import Joined, Received
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 from hocket.links.relay import carrying
 from hocket.links.relay.carrying import FIRST_PAUSE, LONGEST_PAUSE, Pauses
 from hocket.links.relay.forwarder import JOINED_AT_ONCE, Forwarder, Orders

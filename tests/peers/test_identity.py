@@ -13,7 +13,7 @@ import pytest
 import trustme
 
 from hocket.errors import BadIdentity
-from hocket.links.identity import (
+from hocket.links.keys.identity import (
     CERTIFICATE,
     KEY,
     Identity,
@@ -81,7 +81,7 @@ def test_saved_and_loaded(tmp_path, clinic, passphrase):
 SAVES = """
 import os, sys
 from pathlib import Path
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 left, force = int(sys.argv[2]), os.fsync
 def killed(file):
     global left

@@ -20,7 +20,7 @@ from hocket.federation.plan.cards import Card
 from hocket.federation.plan.invitation import Invitation, check_heard, parse_invitation, read_invitation
 from hocket.federation.plan.plan_file import parse_plan, read_plan, write_plan
 from hocket.files import toml_tables
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 from tests.peers.plans import CARDS, IDENTITIES, RSS_NB, drawn
 from tests.peers.study_case import planned
 

@@ -22,7 +22,7 @@ from hocket.federation.runtime import convergence as joint_means
 from hocket.federation.runtime.convergence import NUMBERS, JointMeans, folded, told_after
 from hocket.federation.runtime.participation import take_part
 from hocket.federation.state.served_plan import ServedPlan
-from hocket.links.journal import Journal
+from hocket.links.journals.journal import Journal
 from hocket.links.wire import Frame
 from hocket.privacy.leakage.leakage import leakage
 from tests.peers.federation_case import Federation, play

@@ -9,10 +9,10 @@ import stat
 import pytest
 
 from hocket.errors import JournalError
-from hocket.links.database import FORGET, PAGE
 from hocket.links.handshake import SeedEscrow
-from hocket.links.journal import EVERYBODY, KEPT_ROUNDS, Journal
-from hocket.links.lasting_noise import LastingKey, LastingNoise
+from hocket.links.journals.database import FORGET, PAGE
+from hocket.links.journals.journal import EVERYBODY, KEPT_ROUNDS, Journal
+from hocket.links.keys.lasting_noise import LastingKey, LastingNoise
 
 from .journal_case import OPEN, OTHER_PLAN, PLAN, begin, chains, in_another_process
 

@@ -7,7 +7,7 @@ import resource
 import pytest
 
 from hocket.errors import JournalError
-from hocket.links.journal import Journal
+from hocket.links.journals.journal import Journal
 
 from .journal_case import OPEN, PLAN, begin, in_another_process
 

@@ -19,7 +19,7 @@ from hocket.federation.plan.plan_file import read_plan, write_plan
 from hocket.federation.state.home import Home
 from hocket.federation.state.known_keys import KnownKeys, changes_between
 from hocket.federation.state.run_folder import RunFolder
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 
 from .federation_case import Federation
 

@@ -19,7 +19,7 @@ from hocket.federation.plan.sections import AuditSection
 from hocket.federation.runtime.participation import take_part
 from hocket.federation.runtime.peer import Finished
 from hocket.federation.state.run_folder import read_json
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 from hocket.links.wire import Frame, Kind
 from hocket.networks.network import Network
 

@@ -264,7 +264,7 @@ def test_signing_finds_what_running_would_refuse(desk: Home, capsys: pytest.Capt
 def test_signing_says_by_how_much_other_links_show_more(
     desk: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from hocket.links.lasting_noise import LastingKey, LastingNoise
+    from hocket.links.keys.lasting_noise import LastingKey, LastingNoise
 
     before = drawn(topology="complete", algorithm={"name": "rss-nb", "delta": 4.0, "persistent": 0.9})
     begun(desk, before)

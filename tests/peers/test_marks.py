@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hocket.errors import JournalError, LinkError
 from hocket.federation.runtime.rollback import Memories
 from hocket.links.conversation import Moment
-from hocket.links.journal import Journal
-from hocket.links.records import Mark, Marks
+from hocket.links.journals.journal import Journal
+from hocket.links.journals.records import Mark, Marks
 
 from .journal_case import PLAN, begin
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from hocket.errors import BadHandshake, BadInput
 from hocket.links.handshake import FromSystem, Handshake, Offer, SeedEscrow
-from hocket.links.identity import Identity
-from hocket.links.noise_keys import derive, key_of, next_chain, stream
+from hocket.links.keys.identity import Identity
+from hocket.links.keys.noise_keys import derive, key_of, next_chain, stream
 from tests.peers import reference
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())

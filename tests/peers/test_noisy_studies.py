@@ -28,9 +28,9 @@ from hocket.federation.workloads.study import StudyTask
 from hocket.files import toml_tables
 from hocket.links.conversation import Conversation
 from hocket.links.handshake import SeedEscrow
-from hocket.links.identity import Identity
-from hocket.links.journal import Journal
-from hocket.links.noise_keys import key_of, secret_bytes
+from hocket.links.journals.journal import Journal
+from hocket.links.keys.identity import Identity
+from hocket.links.keys.noise_keys import key_of, secret_bytes
 from hocket.machine import held_ports
 from hocket.noise.discrete_gaussian import Bits
 from hocket.studies.disclosure.promise import Among

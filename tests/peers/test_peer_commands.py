@@ -16,7 +16,7 @@ from hocket.federation.plan.plan_file import read_plan
 from hocket.federation.state.accounts import RecordedRun
 from hocket.federation.state.home import Home
 from hocket.federation.state.served_plan import record_of
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 
 NAMES = [f"clinic-{letter}" for letter in "abcde"]
 NOISE = ["--algorithm", "rss-nb", "--noise-bound", "10", "--persistent", "0.5"]

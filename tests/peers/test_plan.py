@@ -16,7 +16,7 @@ from hocket.federation.plan.draft import sized, study_topology
 from hocket.federation.plan.plan import DEEPEST, difference
 from hocket.federation.plan.plan_file import parse_plan, plan_text, read_plan, write_plan
 from hocket.federation.runtime.secure_sum import tree_of
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 from hocket.networks.network import Network
 from hocket.networks.topologies import parse
 from hocket.privacy.graph.guarantees import guarantees

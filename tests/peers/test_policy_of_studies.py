@@ -18,7 +18,7 @@ from hocket.federation.runtime.participation import take_part
 from hocket.federation.state.consent import check_consent, keep_consent
 from hocket.federation.state.home import Home
 from hocket.federation.state.run_folder import RunFolder
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 from hocket.studies.spec.study import parse_study
 
 from .federation_case import free_ports

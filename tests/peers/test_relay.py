@@ -27,7 +27,7 @@ from hocket.federation.state.home import Home
 from hocket.federation.state.run_folder import RunFolder
 from hocket.federation.workloads.study import StudyTask
 from hocket.federation.workloads.task import GradientTask
-from hocket.links.identity import ANY_MEMBER, Identity
+from hocket.links.keys.identity import ANY_MEMBER, Identity
 from hocket.links.relay.call import Call
 from hocket.links.relay.forwarding import Forwarding
 from hocket.links.relay.pipe import Pipe

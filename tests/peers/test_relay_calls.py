@@ -20,7 +20,7 @@ import trustme
 from hocket.errors import BadConfig, BadPlan, HocketError, LinkError
 from hocket.federation.plan.admission import Outline, admitted, outline
 from hocket.links.allowance import Allowance
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 from hocket.links.relay import pipe as pipes
 from hocket.links.relay.call import AGAIN, JOINED, NO, WAIT, Call, Role, read_call, words_of
 from hocket.links.relay.forwarder import Forwarder, Orders

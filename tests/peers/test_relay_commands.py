@@ -20,7 +20,7 @@ from hocket.cli import main
 from hocket.errors import BadConfig, BadPlan
 from hocket.federation.plan.cards import Card, read_card
 from hocket.federation.plan.plan_file import parse_plan, plan_text
-from hocket.links.identity import Identity, name_in_clear
+from hocket.links.keys.identity import Identity, name_in_clear
 from hocket.links.relay.forwarder import Orders
 from hocket.machine import UNIX
 

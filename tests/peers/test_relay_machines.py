@@ -24,7 +24,7 @@ from hocket.federation.plan.cards import Card
 from hocket.federation.plan.plan import FederationPlan
 from hocket.federation.plan.plan_file import write_plan
 from hocket.files import toml_tables
-from hocket.links.identity import ANY_MEMBER, Identity
+from hocket.links.keys.identity import ANY_MEMBER, Identity
 from hocket.studies.simulate import simulate
 from hocket.studies.spec.study import parse_study
 

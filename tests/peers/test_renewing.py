@@ -25,7 +25,7 @@ from hocket.federation.runtime.participation import take_part
 from hocket.federation.runtime.peer import Finished, Played
 from hocket.federation.state.accounts import RecordedRun
 from hocket.federation.state.home import Home
-from hocket.links.identity import Identity, is_under_passphrase
+from hocket.links.keys.identity import Identity, is_under_passphrase
 
 from .federation_case import Federation, play
 

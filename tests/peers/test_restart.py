@@ -24,7 +24,7 @@ from hocket.federation.runtime.peer import Played
 from hocket.federation.verification.result_files import check_files
 from hocket.federation.verification.study_signatures import SIGNATURES, check_results, check_signatures
 from hocket.files import toml_tables
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 from hocket.machine import held_ports
 from hocket.studies.simulate import simulate
 from hocket.studies.spec.study import parse_study

@@ -23,7 +23,7 @@ from hocket.federation.verification.result_files import PURPOSE as OF_FILES
 from hocket.federation.verification.study_signatures import SIGNATURES
 from hocket.federation.verification.verify import FILE as TRANSCRIPT
 from hocket.federation.verification.verify import PURPOSE, read_transcript
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 from hocket.machine import held_ports
 from hocket.studies.results.results import COEFFICIENTS, PAGE, RESULTS
 

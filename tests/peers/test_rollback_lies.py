@@ -14,7 +14,7 @@ import pytest
 from hocket.federation.runtime.rollback import FORM
 from hocket.links.events import Event, Received
 from hocket.links.handshake import FromSystem
-from hocket.links.records import digest_of
+from hocket.links.journals.records import digest_of
 from hocket.links.wire import Kind, pack
 
 from .hostile import Deviation, Hand

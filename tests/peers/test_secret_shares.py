@@ -7,7 +7,7 @@ import pytest
 
 import hocket as hk
 from hocket.federation.runtime.noise_shares import directed, shares
-from hocket.links.noise_keys import PIECE, Source
+from hocket.links.keys.noise_keys import PIECE, Source
 from hocket.networks.neighbour_tables import tabulate
 from hocket.noise.draws import Pair, When
 

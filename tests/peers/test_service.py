@@ -26,7 +26,7 @@ from hocket.federation.monitoring.service_unit import EXPOSED, MISUSED, STOPPED,
 from hocket.federation.plan.cards import Card
 from hocket.federation.plan.plan_file import write_plan
 from hocket.federation.state.home import Home
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 from tests.peers.federation_case import Federation
 from tests.peers.plans import CARDS, IDENTITIES, drawn
 from tests.peers.watched_case import Watched

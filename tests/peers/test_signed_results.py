@@ -27,8 +27,8 @@ from hocket.federation.verification.study_signatures import (
     check_signatures,
     gather,
 )
-from hocket.links.identity import Identity
-from hocket.links.journal import EVERYBODY, Journal
+from hocket.links.journals.journal import EVERYBODY, Journal
+from hocket.links.keys.identity import Identity
 from hocket.links.wire import Frame, Kind, pack_named, unpack
 from hocket.machine import held_ports
 from hocket.studies.results.results import RESULTS, digest_of

@@ -20,7 +20,7 @@ from hocket.federation.state.run_folder import RunFolder
 from hocket.federation.state.signed_rows import FILE, SignedRows, check_signed_rows, rows_to_sign
 from hocket.federation.workloads.study import StudyTask
 from hocket.files import toml_tables
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 from hocket.studies.data.table import Table
 from hocket.studies.spec.study import parse_study
 

@@ -16,7 +16,7 @@ from hocket.cli.peer import peer
 from hocket.errors import BadConfig
 from hocket.federation.runtime.participation import take_part
 from hocket.federation.state.run_folder import Consent, RunFolder, words_in, write_json
-from hocket.links.database import Lock, held
+from hocket.links.journals.database import Lock, held
 
 from .federation_case import Federation
 

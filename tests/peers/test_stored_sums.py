@@ -20,7 +20,7 @@ from hocket.federation.runtime.role import MemberRole
 from hocket.federation.runtime.stored import StoredTask, dealt, formed
 from hocket.federation.workloads.task import LocalSteps, known_seeds
 from hocket.federation.workloads.task_checks import check_objectives
-from hocket.links.lasting_noise import LastingNoise
+from hocket.links.keys.lasting_noise import LastingNoise
 from hocket.problems.quadratic import hessians
 
 from .federation_case import Federation, play

@@ -27,7 +27,7 @@ from hocket.federation.state.run_folder import RunFolder
 from hocket.federation.verification.study_signatures import SIGNATURES, check_signatures
 from hocket.federation.workloads.study import StudyTask
 from hocket.files import toml_tables
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 from hocket.machine import held_ports
 from hocket.studies.simulate import simulate
 from hocket.studies.spec.study import parse_study

@@ -11,7 +11,7 @@ import pytest
 from hocket.cli import main
 from hocket.federation.audit.study_audit import judge_plan
 from hocket.federation.plan.plan_file import write_plan
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 from hocket.machine import held_ports
 from hocket.studies.results.results import PAGE
 

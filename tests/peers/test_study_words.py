@@ -6,7 +6,7 @@ import pytest
 
 from hocket.errors import BadStudy
 from hocket.federation.audit.study_audit import judge_plan
-from hocket.links.identity import Identity
+from hocket.links.keys.identity import Identity
 
 from .study_case import NAMES, STUDY, planned
 

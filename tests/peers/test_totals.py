@@ -24,7 +24,7 @@ from hocket.federation.runtime.secure_sum import BEGINNING, MaskedSum, check_poi
 from hocket.federation.workloads.analysis import Analysis
 from hocket.federation.workloads.needs import Needs, needs
 from hocket.links.conversation import Conversation
-from hocket.links.journal import Journal
+from hocket.links.journals.journal import Journal
 from hocket.secagg.group import FixedPoint, add
 
 from .company import Company

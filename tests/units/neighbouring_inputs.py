@@ -34,7 +34,7 @@ def path_under_one_sum(
     problem = hk.polynomials(data, box=(-1, 1))
     if (prox := options.pop("prox", None)) is not None:
         problem = hk.Problem(hk.problems.Polynomial(), data, feasible=problem.feasible, dim=DIM, prox=prox)
-    sharing = hk.FunctionSharing(2, 50.0, inner=inner, noise=lambda i, j, k: dealt[i, j].ravel())
+    sharing = hk.FunctionSharing(2, 50.0, inner=inner, given=lambda i, j, k: dealt[i, j].ravel())
     options = {"rounds": 25, "step": 0.05} | options
     run = hk.solve(problem, net, sharing, start=start, seed=seed, keep="path", **options)
     assert run.path is not None
@@ -75,7 +75,7 @@ def sent_without_noise(
         penalty=problem.penalty,
         members=problem.n,
     )
-    state, sent = algorithm.setup(agent, np.asarray(problem.feasible.project(np.zeros(problem.dim)))), []
+    state, sent = algorithm.init(agent, np.asarray(problem.feasible.project(np.zeros(problem.dim)))), []
     for k in range(1, len(points) + 2):
         talk = algorithm.round(agent, state, k)
         outgoing = next(talk)

@@ -19,6 +19,7 @@ from tests.units.certificate_cases import Clipped, Momentum, dense, graphs
 
 STEP = hk.Power(1, 20, 0.75)
 RING = hk.Network.cycle(5)
+SLOPES = hk.polynomials([[0.0, 1.0]] * 5, feasible=hk.Everywhere(), dim=1)
 
 
 @given(net=graphs(4, 7), data=st.data())
@@ -29,16 +30,27 @@ def test_it_agrees_with_closed_forms(net, data):
     sigma, persistent, tau = (data.draw(st.floats(0.3, 3.0)) for _ in range(3))
     moved = {"coalition": coalition, "move": (i, j, 0.7), "rounds": 6}
     record = {"coalition": coalition, "sensitivity": 0.7, "rounds": 6, "step": STEP}
+    certified = hk.CertifiedRssNb(sigma, tau)
+    linear = hk.polynomials([[0.0, 1.0]] * net.n, feasible=hk.Everywhere(), dim=1)
     asked = [
-        ("function-sharing", {"sigma": sigma, **moved}),
-        ("rss-nb", {"sigma": sigma, "step": STEP, **moved}),
-        ("rss-nb", {"sigma": sigma, "persistent": persistent, "step": STEP, **moved}),
-        (Clipped(sigma, tau), record),
-        (Clipped(sigma, tau), {"step": STEP, **moved}),
+        ("function-sharing", "function-sharing", {"sigma": sigma, **moved}),
+        ("certified-rss-nb", "certified-rss-nb", {"sigma": sigma, "step": STEP, **moved}),
+        ("certified-rss-nb", hk.CertifiedRssNb(sigma), {"step": STEP, **moved}),
+        (certified, certified, record),
+        (certified, Clipped(sigma, tau), record),
+        (certified, Clipped(sigma, tau), {"step": STEP, "problem": linear, **moved}),
     ]
-    for algorithm, ask in asked:
-        closed, general = (hk.certify(net, algorithm, by=by, **ask).mu for by in ("theorem", "linearisation"))
-        assert general == pytest.approx(closed, rel=1e-6)
+    for stated, read, ask in asked:
+        named = {"sigma": sigma} if isinstance(stated, str) and not isinstance(read, str) else {}
+        closed = hk.certify(net, stated, **named, **ask)
+        general = hk.certify(net, read, by="linearisation", **ask)
+        assert closed.holds == general.holds
+        assert general.mu == pytest.approx(closed.mu, rel=1e-6)
+    with_persistent = {"sigma": sigma, "persistent": persistent, "step": STEP, **moved}
+    closed, general = (
+        hk.certify(net, "certified-rss-nb", by=by, **with_persistent) for by in ("theorem", "linearisation")
+    )
+    assert general.mu == pytest.approx(closed.mu, rel=1e-6)
 
 
 def written_down(net: hk.Network, coalition: set[int], beta: float, rounds: int) -> np.ndarray:
@@ -79,26 +91,26 @@ def test_a_record_that_takes_part_now_and_then_costs_less():
     assert found.mu == pytest.approx(math.sqrt(every), rel=1e-6)
 
 
-def test_information_of_an_anchored_run_is_what_its_covariance_says():
+@pytest.mark.parametrize(("name", "of_last"), [("rss-nb", False), ("certified-rss-nb", True)])
+def test_information_under_persistent_noise_is_what_its_covariance_says(name, of_last):
     # z_k = g_k + ρ_k n_k + a: records see n alone, and X has entries off its diagonal.
     rounds, coalition = 5, frozenset({0})
-    levels = levels_of(RING, "rss-nb", 1.0, 0.7, 1, STEP, rounds)
+    levels = levels_of(RING, name, 1.0, 0.7, 1, STEP, rounds)
     listener = Listener(RING, levels, STEP, rounds + 1, coalition=coalition, threat="states").alone()
     direction = np.array([[-1.0], [0.0], [1.0], [0.0]])
     found = account(Course(listener, rounds), direction)
     assert found.exposed == ()
     _, covariance = dense(RING, {0}, 1.0, 0.0)
     resistance = direction[:, 0] @ np.linalg.pinv(covariance) @ direction[:, 0]
-    ratio = STEP.table(2, rounds + 1) / STEP.table(1, rounds)
+    ratio = np.ones(rounds) if of_last else STEP.table(2, rounds + 1) / STEP.table(1, rounds)
     expected = resistance * np.linalg.inv(np.diag(ratio**2) + 0.49 * np.ones((rounds, rounds)))
     np.testing.assert_allclose(found.information[0], expected, rtol=1e-8)
 
 
 @pytest.mark.parametrize("ask", [{"move": (0, 2, 1.0)}, {"sensitivity": 0.5}, {"transfer": 1.0}])
-@pytest.mark.parametrize("scaled_by", ["this step", "last step"])
-def test_links_that_vary_count_as_in_closed_forms(ask, scaled_by):
+def test_links_that_vary_count_as_in_closed_forms(ask):
     net = hk.Network.varying([[(0, 1), (2, 3), (0, 3), (1, 4)], [(1, 2), (0, 3), (0, 2), (3, 4)]], n=5)
-    algorithm = hk.RssNb.certified(1.3, 0.6, scaled_by=scaled_by)
+    algorithm = hk.CertifiedRssNb(1.3, 0.6)
     closed, general = (
         hk.certify(net, algorithm, coalition={3}, rounds=7, step=STEP, by=by, **ask).mu
         for by in ("theorem", "linearisation")
@@ -107,9 +119,10 @@ def test_links_that_vary_count_as_in_closed_forms(ask, scaled_by):
 
 
 def test_worst_of_all_coalitions():
-    ask = {"rounds": 4, "sensitivity": 1.0}
-    found = hk.certify(hk.Network.path(5), Clipped(1.0, 0.3), colluders=1, by="linearisation", **ask)
-    closed = hk.certify(hk.Network.path(5), Clipped(1.0, 0.3), colluders=1, **ask)
+    ask = {"rounds": 4, "sensitivity": 1.0, "colluders": 1}
+    path = hk.Network.path(5)
+    found = hk.certify(path, Clipped(1.0, 0.3), step=0.1, by="linearisation", **ask)
+    closed = hk.certify(path, hk.CertifiedRssNb(1.0, 0.3), **ask)
     assert found.mu == pytest.approx(closed.mu, rel=1e-9)
     assert found.theorem == "L"
     assert "all 5 coalitions" in found.searched
@@ -118,14 +131,15 @@ def test_worst_of_all_coalitions():
 @pytest.mark.parametrize(
     ("algorithm", "ask", "why"),
     [
-        ("rss-nb", {"sigma": 1.0, "sensitivity": 1.0}, "carry no noise"),
-        ("rss-nb", {"sigma": 1.0, "shift": {1: 1.0}}, "carry no noise"),
+        ("certified-rss-nb", {"sigma": 1.0, "sensitivity": 1.0}, "carry no noise"),
+        ("certified-rss-nb", {"sigma": 1.0, "shift": {1: 1.0}}, "carry no noise"),
+        ("rss-nb", {"sigma": 1.0, "move": (1, 3, [0.1]), "problem": SLOPES}, "drawn uniformly"),
         ("function-sharing", {"sigma": 1.0, "sensitivity": 1.0}, "carry no noise"),
         ("rss-lb", {"sigma": 1.0, "transfer": 1.0}, "drawn uniformly"),
         ("dgd", {"sigma": 1.0, "transfer": 1.0}, "carry no noise"),
         (hk.RssNb(1.0), {"transfer": 1.0, "step": STEP}, "drawn uniformly"),
-        (Clipped(1.0, 1.0, clean=True), {"sensitivity": 1.0}, "clean state"),
-        (Clipped(1.0, 1.0), {"sensitivity": 1.0, "release": "raw"}, "raw last x"),
+        (Clipped(1.0, 1.0, clean=True), {"sensitivity": 1.0, "step": STEP}, "clean state"),
+        (Clipped(1.0, 1.0), {"sensitivity": 1.0, "release": "raw", "step": STEP}, "raw last x"),
     ],
 )
 def test_it_refuses_what_it_does_not_cover(algorithm, ask, why):
@@ -136,12 +150,14 @@ def test_it_refuses_what_it_does_not_cover(algorithm, ask, why):
 
 def test_a_transfer_is_found_between_the_worst_two():
     ask = {"coalition": {0}, "sigma": 1.0, "rounds": 4, "transfer": 1.0, "step": STEP}
-    found = hk.certify(RING, "rss-nb", by="linearisation", **ask)
-    assert found.mu == pytest.approx(hk.certify(RING, "rss-nb", **ask).mu)
+    found = hk.certify(RING, "certified-rss-nb", by="linearisation", **ask)
+    assert found.mu == pytest.approx(hk.certify(RING, "certified-rss-nb", **ask).mu)
     assert found.agent == (1, 4)
 
 
 def test_too_many_coalitions_are_refused():
     net = hk.Network.harary(4, 16)
     with pytest.raises(BadInput, match="too many to account for"):
-        hk.certify(net, Clipped(1.0, 1.0), colluders=2, sensitivity=1.0, rounds=3, by="linearisation")
+        hk.certify(
+            net, Clipped(1.0, 1.0), colluders=2, sensitivity=1.0, rounds=3, step=0.1, by="linearisation"
+        )

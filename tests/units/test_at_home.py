@@ -16,7 +16,7 @@ from hocket.report.folder import write_metrics, write_report
 RING = hk.Network.cycle(5)
 PROBLEM = hk.polynomials([[0.0, j - 2.0, 1.0] for j in range(5)], box=(-5, 5))
 CERTIFIED = {
-    "rss-nb": hk.RssNb.certified(sd=1.0, own=0.2),
+    "rss-nb": hk.CertifiedRssNb(sd=1.0, own=0.2),
     "joint average": hk.JointAverage(own=0.2),
     "function sharing": hk.FunctionSharing(2, sd=1.0, own=0.1),
     "private DGD": hk.PrivateDgd(1.0, clip=1.0, releases=10),

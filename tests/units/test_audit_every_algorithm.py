@@ -35,7 +35,7 @@ class Momentum(hk.Algorithm):
 
     beta: float = 0.5
 
-    def setup(self, agent: hk.Agent, x: Any) -> Heavy:
+    def init(self, agent: hk.Agent, x: Any) -> Heavy:
         return Heavy(x, 0 * x)
 
     def round(self, agent: hk.Agent, state: Heavy, k: Any):

@@ -98,17 +98,17 @@ REFUSED = {
         "the data of agent 1 hold inf",
     ),
     "noise of another shape": (
-        lambda: play(hk.RssNb(1.0, noise=np.zeros((60, 8, 2, 3)))),
+        lambda: play(hk.RssNb(1.0, given=np.zeros((60, 8, 2, 3)))),
         BadAlgorithm,
         r"noise has shape \(60, 8, 2, 3\); this plan needs \(60, 8, 2, 2\)",
     ),
     "noise of another length": (
-        lambda: play(hk.RssNb(1.0, noise=lambda i, j, k: [0.1] * 3)),
+        lambda: play(hk.RssNb(1.0, given=lambda i, j, k: [0.1] * 3)),
         BadAlgorithm,
         r"noise\(0, 1, k\) has 3 entries; this plan needs 2",
     ),
     "noise that is not finite": (
-        lambda: play(hk.RssLb(1.0, noise=lambda i, j, k: [0.1, np.nan if k == 7 else 0.0])),
+        lambda: play(hk.RssLb(1.0, given=lambda i, j, k: [0.1, np.nan if k == 7 else 0.0])),
         BadAlgorithm,
         "noise is not finite in round 7 on link 0",
     ),

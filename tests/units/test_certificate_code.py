@@ -409,12 +409,15 @@ def test_a_masked_start_is_that_of_certified_rss_nb_with_fresh_noise(inner, said
 def test_a_name_stands_for_hocket_s_own_class(monkeypatch):
     """Whoever puts a class of their own in its place gets no certificate by that name."""
     how: dict[str, Any] = {"sigma": 1.0, "independent": 1.0, "sensitivity": 0.1, "rounds": 3, "colluders": 1}
+    moved: dict[str, Any] = {"transfer": 0.1, "rounds": 3, "colluders": 1}
     for name, mine in (("certified-rss-nb", Named), ("function-sharing", BareSharing)):
         assert hk.certify(K5, name, **how).holds
         monkeypatch.setitem(BY_KEY, name, mine)
         found = hk.certify(K5, name, **how)
         assert found.reason == f"{name} stands for {mine.__name__} here, and not for hocket's own code"
         assert hk.audit(K5, algorithm=name, sigma=1.0, colluders=1, rounds=3).certificate is None
+        for by in ("theorem", "linearisation"):
+            assert "and not for hocket's own code" in hk.certify(K5, name, by=by, sigma=1.0, **moved).reason
     assert privacy_claim("function-sharing", None).theorem is None
     monkeypatch.setitem(BY_KEY, "mine", Named)
     monkeypatch.setitem(TYPICAL, "mine", Named(1.0, 1.0))

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import hocket as hk
+from hocket.algorithm import Setting
 from hocket.algorithms.parts.masked_start import MaskedStart
 from hocket.claims import foreign
 from hocket.errors import BadInput, NoTheorem

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hocket as hk
-from hocket.algorithms.compressors import Compressor
+from hocket.algorithms.parts.compressors import Compressor
 from hocket.config.sections import read_algorithm
 from hocket.errors import BadAlgorithm, BadConfig
 from hocket.runs.job import describe_algorithm

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 import hocket as hk
 from hocket.agent import Agent
 from hocket.algorithm import Setting
-from hocket.algorithms.clipped_messages import Kept, cut
+from hocket.algorithms.parts.clipped_messages import Kept, cut
 from hocket.errors import BadAlgorithm
 from hocket.problems.sets import Everywhere
 
 RING = hk.Network.cycle(5)
 UNIT = 2.0**-20
-WHOLE = hk.RssNb.certified(sd=3.0, own=1.0, clip=2.0, grid=UNIT)
+WHOLE = hk.CertifiedRssNb(sd=3.0, own=1.0, clip=2.0, grid=UNIT)
 QUADRATICS = hk.polynomials([[0, -3.0 * j, 1.0] for j in range(5)], box=(-50, 50))
 LENGTHS = st.floats(1e-3, 1e3)
 
@@ -63,7 +63,7 @@ def test_a_gradient_and_noise_that_moves_with_it_give_the_same_word_to_the_last_
 def test_with_a_state_that_is_rounded_by_itself_the_last_bits_tell():
     """The same numbers without the grid's order of operations: every third word differs, and gives a guess away."""
     rng = np.random.default_rng(0)
-    plain, differ = hk.RssNb.certified(3.0, 1.0), 0
+    plain, differ = hk.CertifiedRssNb(3.0, 1.0), 0
     for _ in range(200):
         v, alpha = rng.normal(size=1), rng.uniform(0.01, 1)
         g, noise = (np.rint(rng.normal(size=1) * size / UNIT) * UNIT for size in (1, 30))
@@ -102,7 +102,7 @@ def test_the_mechanism_is_exact_and_knows_its_sensitivity():
     assert found.sensitivity == 4.0
     assert 3.0 - 1e-10 < found.link_sd[0, 0] < 3.0  # a discrete Gaussian counts for a little less
     assert 1.0 - 1e-10 < found.own_sd < 1.0
-    loose = hk.RssNb.certified(3.0, 1.0, clip=2.0).mechanism(Setting(RING, 1, hk.Constant(0.1), 6))
+    loose = hk.CertifiedRssNb(3.0, 1.0, clip=2.0).mechanism(Setting(RING, 1, hk.Constant(0.1), 6))
     assert not loose.exact
     assert loose.sensitivity == 4.0
     certificate = hk.certify(RING, WHOLE, problem=QUADRATICS, colluders=1, rounds=6)
@@ -113,7 +113,7 @@ def test_the_mechanism_is_exact_and_knows_its_sensitivity():
 def test_an_estimate_takes_no_notice_of_the_clip():
     clipped, plain = (
         hk.leakage(RING, one, coalition={0}, rounds=5, step=hk.Constant(0.1)).sd
-        for one in (WHOLE, hk.RssNb.certified(3.0, 1.0))
+        for one in (WHOLE, hk.CertifiedRssNb(3.0, 1.0))
     )
     np.testing.assert_allclose(clipped, plain)
 
@@ -130,12 +130,12 @@ def test_an_estimate_takes_no_notice_of_the_clip():
 )
 def test_what_would_not_be_whole_is_refused(wrong, said):
     with pytest.raises(BadAlgorithm, match=said):
-        hk.RssNb.certified(3.0, 1.0, **wrong)
+        hk.CertifiedRssNb(3.0, 1.0, **wrong)
 
 
 def test_a_grid_fits_its_noise():
     def ask(unit: float) -> None:
-        hk.RssNb.certified(sd=3.0, own=1.0, clip=2.0, grid=unit).check(Setting(RING, 1, hk.Constant(0.1), 6))
+        hk.CertifiedRssNb(sd=3.0, own=1.0, clip=2.0, grid=unit).check(Setting(RING, 1, hk.Constant(0.1), 6))
 
     with pytest.raises(BadAlgorithm, match="too coarse for own = 1"):
         ask(0.25)

@@ -106,7 +106,7 @@ def test_given_noise_may_be_fractions():
     def noise(sender: int, receiver: int, k: int) -> Fraction:
         return Fraction(sender + 1, 7 * k)
 
-    run = play(hk.RssNb(0.0, noise=noise), NETWORKS["cycle"])
+    run = play(hk.RssNb(0.0, given=noise), NETWORKS["cycle"])
     assert not run.transcript.noise["paired"][0].any()  # the paper's s_1 = 0
     assert run.transcript.noise["paired"][2, 0, 1, 0] == Fraction(2, 21)  # said by agent 1 to agent 0
     words = run.transcript.words[0][1, :, 0] - run.path[1, :, 0]

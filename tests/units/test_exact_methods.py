@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hocket as hk
-from hocket.algorithms.exact_method import Shape
+from hocket.algorithms.exact.exact_method import Shape
 from hocket.errors import BadAlgorithm, BadProblem
 from hocket.problems import Quadratic
 

@@ -41,7 +41,7 @@ def test_whoever_is_cut_off_has_its_own_noise_alone():
 
 def test_it_is_no_worse_than_what_gossip_can_have():
     for network in (hk.Network.cycle(5), hk.Network.harary(4, 9)):
-        gossip = hk.RssNb.certified(sd=7.0, own=0.7, clip=1.5)
+        gossip = hk.CertifiedRssNb(sd=7.0, own=0.7, clip=1.5)
         assert certified(network, colluders=1).mu < certified(network, gossip, colluders=1).mu
 
 

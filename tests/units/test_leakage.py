@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hocket as hk
-from hocket.algorithms.parameters import LONGEST_RUN, sd_within_bound, sd_within_norm
+from hocket.algorithms.parts.parameters import LONGEST_RUN, sd_within_bound, sd_within_norm
 from hocket.errors import BadInput, NoTheorem
 from hocket.privacy import worst_leakage
 from hocket.privacy.coalitions import apart, stars

@@ -62,7 +62,7 @@ def test_a_dense_least_squares_agrees(family):
         models=[model],
         prior=prior,
     )
-    levels = algorithm.draws(hk.algorithm.Setting(SQUARE, family.dim, STEP, rounds))["paired"]
+    levels = algorithm.noise(hk.algorithm.Setting(SQUARE, family.dim, STEP, rounds))["paired"]
     laplacian = np.zeros((SQUARE.n, SQUARE.n))
     for (i, j), sd in zip(SQUARE.links.tolist(), np.ravel(levels.sd), strict=True):
         pull = np.zeros(SQUARE.n)

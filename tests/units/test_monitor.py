@@ -73,7 +73,7 @@ def test_the_monitor_follows_a_callable_step():
 
 
 def test_the_monitor_measures_one_s_own_noise():
-    run = kept(hk.RssNb(0.0, noise=lambda i, j, k: 0.2 if i < j else 0.0), keep="transcript")
+    run = kept(hk.RssNb(0.0, given=lambda i, j, k: 0.2 if i < j else 0.0), keep="transcript")
     seen = theory.monitor(run)
     assert seen.holds
     # Agents 0 and 4 carry ∓.4, their neighbours nothing: mixed with weight 1/2, and 1/4 of the other's sign.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hocket as hk
-from hocket.algorithms.exact_method import Shape
+from hocket.algorithms.exact.exact_method import Shape
 from hocket.config.sections import read_algorithm
 from hocket.errors import BadAlgorithm
 

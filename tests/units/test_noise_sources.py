@@ -12,7 +12,7 @@ import scipy
 
 import hocket as hk
 from hocket.algorithm import Setting
-from hocket.algorithms.parameters import sd_within_bound, sd_within_norm
+from hocket.algorithms.parts.parameters import sd_within_bound, sd_within_norm
 from hocket.engines.compiled import kernels
 from hocket.engines.prepare import on_device
 from hocket.networks.neighbour_tables import NeighbourTables, tabulate
@@ -29,7 +29,7 @@ NETWORKS = {
 
 
 def draws_of(algorithm: hk.Algorithm, network: hk.Network) -> dict[str, Draw]:
-    return dict(algorithm.draws(Setting(network, 3, hk.Power(1, 0, 1), 10)))
+    return dict(algorithm.noise(Setting(network, 3, hk.Power(1, 0, 1), 10)))
 
 
 ALGORITHMS = {
@@ -203,7 +203,7 @@ def test_normal_noise_fills_a_ball_that_a_box_leaves_empty(dim):
     """In many dimensions a normal vector's length hardly varies, so that Δ buys more noise than a box does."""
     plan = Setting(hk.Network.cycle(5), dim, hk.Power(1), 100)
     sd = {
-        kind: hk.RssNb(1.0, distribution=kind).draws(plan)["paired"].sd[0, 0]
+        kind: hk.RssNb(1.0, distribution=kind).noise(plan)["paired"].sd[0, 0]
         for kind in ("uniform", "gaussian")
     }
     assert (sd["gaussian"] > sd["uniform"]) == (dim >= 20)

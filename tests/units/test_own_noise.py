@@ -10,7 +10,7 @@ import pytest
 import hocket as hk
 from hocket.agent import Agent
 from hocket.algorithm import Broadcast, Setting
-from hocket.algorithms.masked_start import MaskedStart
+from hocket.algorithms.parts.masked_start import MaskedStart
 from hocket.errors import BadAlgorithm, NotRecorded
 from hocket.problems.sets import Everywhere
 from hocket.runs.job import Job
@@ -19,7 +19,7 @@ from hocket.runs.theorems import claim
 RING = hk.Network.cycle(5)
 STEP = hk.Power(1.0, 20, 0.75)
 QUADRATICS = hk.polynomials([[0, -j * c, c] for j, c in enumerate((1.0, 0.5, 2.0, 1.5, 0.8))], box=(-50, 50))
-NOISY = hk.RssNb.certified(sd=3.0, own=0.5)
+NOISY = hk.CertifiedRssNb(sd=3.0, own=0.5)
 SHORT = 6
 
 
@@ -48,9 +48,9 @@ def test_an_agent_mixes_its_own_noisy_word(scaled_by):
     assert isinstance(said, Broadcast)
     with pytest.raises(StopIteration):
         talk.send(received)
-    np.testing.assert_array_equal(received.own, said.word)
+    np.testing.assert_array_equal(received.own, said.message)
     fresh = (0.4 if scaled_by == "this step" else 0.3) * (0.3 + 0.7)
-    np.testing.assert_allclose(said.word, 2.0 + fresh + 0.3 * 0.2, rtol=1e-15)
+    np.testing.assert_allclose(said.message, 2.0 + fresh + 0.3 * 0.2, rtol=1e-15)
 
 
 def test_words_hold_noise_of_the_planned_covariance():
@@ -91,7 +91,7 @@ def test_a_view_of_what_was_released_has_one_more_word():
 
 
 def test_noise_that_was_handed_in_masks_no_word_after_the_last_round():
-    run = play(hk.RssNb(0.0, noise=lambda sender, receiver, k: 0.1 * sender))
+    run = play(hk.RssNb(0.0, given=lambda sender, receiver, k: 0.1 * sender))
     with pytest.raises(NotRecorded, match="the exchange after its last round"):
         _ = run.published
 
@@ -137,12 +137,12 @@ def test_the_mechanism_says_what_certificates_rest_on():
     assert not found.exact
     assert found.persistent_sd is None
     printed = hk.RssNb(1.0, distribution="gaussian", persistent=0.6).mechanism(setting)
-    draws = hk.RssNb(1.0, distribution="gaussian", persistent=0.6).draws(setting)
+    draws = hk.RssNb(1.0, distribution="gaussian", persistent=0.6).noise(setting)
     np.testing.assert_array_equal(printed.link_sd, draws["paired"].sd)
     np.testing.assert_array_equal(printed.persistent_sd, draws["persistent"].sd[0])
     assert (printed.scaled_by, printed.projects) == ("this step", "after the step")
     assert "uniform" in hk.RssNb(1.0).mechanism(setting)
-    assert "brought along" in hk.RssNb(0.0, noise=lambda *_: 0.0, distribution="gaussian").mechanism(setting)
+    assert "brought along" in hk.RssNb(0.0, given=lambda *_: 0.0, distribution="gaussian").mechanism(setting)
     bounded = hk.RssNb(1.0, own=0.5).mechanism(setting)  # uniform between neighbours: taken for known
     assert not bounded.link_sd.any()
     assert bounded.own_sd == 0.5
@@ -156,7 +156,7 @@ def test_a_verdict_on_own_noise_names_it_and_no_attack_that_it_keeps_off():
     assert "everything but slopes is open" not in words
     alone, none = (
         hk.leakage(RING, algorithm, threat="states+noise", rounds=40, step=STEP).sd
-        for algorithm in (NOISY, hk.RssNb.certified(3.0))
+        for algorithm in (NOISY, hk.CertifiedRssNb(3.0))
     )
     # Whoever knows all pairwise noise has own noise to average over 40 gradients, or none.
     np.testing.assert_allclose(alone, 0.5 / np.sqrt(40), rtol=1e-6)
@@ -188,7 +188,7 @@ def test_a_slope_that_moves_leaves_no_trace_in_words_under_a_set_if_what_was_mix
             run = hk.solve(
                 hk.polynomials(rows, box=(-0.2, 0.2)),
                 RING,
-                hk.RssNb(0.0, noise=noise, project=project, scaled_by="last step"),
+                hk.RssNb(0.0, given=noise, project=project, scaled_by="last step"),
                 step=STEP,
                 rounds=6,
                 start=0.1,

@@ -175,9 +175,9 @@ def given_noise(run: hk.Run, kind: str) -> tuple[np.ndarray, Callable[[int, int,
 @pytest.mark.parametrize(
     ("kind", "algorithm", "again"),
     [
-        ("paired", hk.RssNb(1.0), lambda noise: hk.RssNb(1.0, noise=noise)),
-        ("paired", hk.RssNb(1.0, persistent=0.5), lambda noise: hk.RssNb(1.0, persistent=0.5, noise=noise)),
-        ("function", hk.FunctionSharing(3, 0.05), lambda noise: hk.FunctionSharing(3, 0.05, noise=noise)),
+        ("paired", hk.RssNb(1.0), lambda noise: hk.RssNb(1.0, given=noise)),
+        ("paired", hk.RssNb(1.0, persistent=0.5), lambda noise: hk.RssNb(1.0, persistent=0.5, given=noise)),
+        ("function", hk.FunctionSharing(3, 0.05), lambda noise: hk.FunctionSharing(3, 0.05, given=noise)),
     ],
     ids=["rss-nb", "rss-nb anchored", "fs"],
 )
@@ -204,7 +204,7 @@ def test_balanced_noise_can_be_replayed_from_the_words():
     links = SIX.links.tolist()
     table = np.array([[[ask(i, j, k), ask(j, i, k)] for i, j in links] for k in range(1, 31)])
     by_table, by_function = (
-        hk.solve(problem, SIX, hk.RssLb(1.0, noise=noise), **common) for noise in (table, ask)
+        hk.solve(problem, SIX, hk.RssLb(1.0, given=noise), **common) for noise in (table, ask)
     )
     np.testing.assert_array_equal(by_table.x, by_function.x)
     np.testing.assert_allclose(by_table.x, run.x, rtol=0, atol=1e-12)  # noise read out of the words

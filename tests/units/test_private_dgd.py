@@ -46,7 +46,7 @@ def test_no_budget_is_no_promise():
 
 
 @pytest.mark.parametrize(
-    "algorithm", [hk.PrivateDgd(1.0, clip=1.0, releases=5), hk.RssNb.certified(1.0, clip=1.0)]
+    "algorithm", [hk.PrivateDgd(1.0, clip=1.0, releases=5), hk.CertifiedRssNb(1.0, clip=1.0)]
 )
 def test_a_start_of_ones_own_is_said_to_be_supposed_public(algorithm):
     """Rows of a start may depend on data, and no noise is added to a start."""
@@ -192,6 +192,6 @@ def test_one_seed_for_two_runs_takes_the_noise_away_and_a_certificate_says_so():
     bare = moved(3, 2.0) - moved(3, -2.0)
     np.testing.assert_allclose(bare, -0.1 * (1.0 - -1.0), rtol=1e-12)  # both gradients, as they were clipped
     assert np.abs(moved(3, 2.0) - moved(4, -2.0)).min() > 0.21
-    for algorithm in (hk.RssNb.certified(2.0, 1.0, clip=1.0), hk.JointAverage(own=1.0, clip=1.0)):
+    for algorithm in (hk.CertifiedRssNb(2.0, 1.0, clip=1.0), hk.JointAverage(own=1.0, clip=1.0)):
         found = hk.certify(RING, algorithm, colluders=1, rounds=3, dim=1)
         assert any("no other run uses" in str(one) for one in found.assumptions)

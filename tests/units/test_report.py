@@ -144,7 +144,7 @@ def test_summaries_are_in_words(run):
 def test_every_algorithm_has_a_spoken_name():
     from hocket.config.sections import ALGORITHMS
 
-    assert all(label_of(algorithm.__name__) == algorithm.label for algorithm in ALGORITHMS.values())
+    assert all(label_of(algorithm.__name__) == algorithm.title for algorithm in ALGORITHMS.values())
     assert label_of("Mine") == "Mine"
 
 

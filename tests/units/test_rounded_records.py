@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from hocket.algorithms.clipped_messages import cut
+from hocket.algorithms.parts.clipped_messages import cut
 from hocket.noise.functions import QuadraticFamily
 from hocket.noise.stored_sum import StoredSum
 from hocket.privacy import least_squares_sensitivity

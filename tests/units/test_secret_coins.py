@@ -118,7 +118,7 @@ def test_no_test_of_two_worlds_beats_a_certificate_with_coins(runs):
     adds to a gradient it adds to what the next word shows of one."""
     size, rate, rounds, delta = 1.84, 0.5, 3, 0.1  # μ of a round is 1
     problem = hk.polynomials([[0.0, 0.1 * j] for j in range(5)], box=(-1e6, 1e6))
-    algorithm, step = hk.RssNb.certified(3.0, 1.0), hk.Constant(0.1)
+    algorithm, step = hk.CertifiedRssNb(3.0, 1.0), hk.Constant(0.1)
     test = Comparison((problem, problem), RING, algorithm, frozenset({0}), step, rounds)
     seen = []
     for begin in range(0, 2 * runs, 600):

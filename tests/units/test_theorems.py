@@ -108,7 +108,7 @@ BOUNDED = "noise stays within a bound"
 @pytest.mark.parametrize(
     "algorithm",
     [
-        hk.RssNb(0.0, noise=lambda i, j, k: 10.0**k if i < j else 0.0),
+        hk.RssNb(0.0, given=lambda i, j, k: 10.0**k if i < j else 0.0),
         hk.RssNb(1.0, distribution="gaussian"),
         hk.RssNb(1.0, distribution="gaussian", persistent=0.5),
     ],
@@ -122,7 +122,7 @@ def test_noise_without_a_bound_makes_a_claim_conditional(algorithm, step):
 
 
 def test_noise_of_ones_own_must_balance_where_agents_balance_it():
-    found = claimed(hk.RssLb(1.0, noise=lambda i, j, k: 5.0))
+    found = claimed(hk.RssLb(1.0, given=lambda i, j, k: 5.0))
     assert found.statement.endswith(f", provided that {BOUNDED} and your own noise is balanced")
 
 
@@ -134,7 +134,7 @@ def test_noise_of_ones_own_must_balance_where_agents_balance_it():
         hk.RssLb(1.0),
         hk.RssNb(0.0, distribution="gaussian"),
         hk.FunctionSharing(2, 1.0, distribution="gaussian"),
-        hk.FunctionSharing(1, 0.0, noise=lambda i, j, k: [0.0, 1.0 if i < j else 0.0]),
+        hk.FunctionSharing(1, 0.0, given=lambda i, j, k: [0.0, 1.0 if i < j else 0.0]),
     ],
     ids=["none", "rss-nb", "rss-lb", "silent", "normal functions", "own functions"],
 )
@@ -179,7 +179,7 @@ def test_what_is_not_known_becomes_a_condition():
         ),
         (hk.FunctionSharing(4, 1.0), {}, "L = 6, N = 14 on X, to which the noise functions add their own"),
         (
-            hk.RssNb(1.0, noise=lambda i, j, k: 0.1),
+            hk.RssNb(1.0, given=lambda i, j, k: 0.1),
             {},
             "L = 6, N = 14 on X; your own noise may carry states farther",
         ),

@@ -184,7 +184,7 @@ def test_function_sharing_is_dgd_on_noisier_objectives():
 
 
 def test_function_noise_of_one_s_own_is_measured():
-    own = hk.FunctionSharing(1, 0.0, noise=lambda i, j, k: [0.0, 1.0 if i < j else 0.0])
+    own = hk.FunctionSharing(1, 0.0, given=lambda i, j, k: [0.0, 1.0 if i < j else 0.0])
     bound = theory.finite_time("spectral", small_polynomials(), C5, own, rounds=10)
     assert bound.quantities["L"] == 6 + 2  # agent 0 gives on two links, agent 4 receives on two
 
@@ -237,7 +237,7 @@ def test_theorem_1_is_claimed_where_it_holds():
 
 
 def test_balance_of_one_s_own_noise_is_taken_on_trust():
-    own = hk.RssLb(1.0, noise=lambda i, j, k: 0.1 if j == (i + 1) % 5 else -0.1)
+    own = hk.RssLb(1.0, given=lambda i, j, k: 0.1 if j == (i + 1) % 5 else -0.1)
     bound = theory.lemma1(1, small_polynomials(), C5, own, step=SQRT, delta=0.1)
     assert bound.provided == ("your own noise is balanced",)
 

@@ -107,7 +107,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "Δ unknown with one's own noise": (
         lambda: theory.lemma1(
-            1, small_polynomials(), C5, hk.RssNb(1.0, noise=lambda i, j, k: 0.1), step=SQRT
+            1, small_polynomials(), C5, hk.RssNb(1.0, given=lambda i, j, k: 0.1), step=SQRT
         ),
         BadInput,
         "delta is not known",
@@ -180,7 +180,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "X is compact",
     ),
     "a run with one's own noise": (
-        lambda: theory.monitor(kept(hk.RssNb(1.0, noise=lambda i, j, k: 0.1))),
+        lambda: theory.monitor(kept(hk.RssNb(1.0, given=lambda i, j, k: 0.1))),
         BadInput,
         "the user's own, so delta cannot be derived.*transcript",
     ),

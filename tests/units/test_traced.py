@@ -54,7 +54,7 @@ def asked(loss: Any, last: float = 0.0) -> hk.Problem:
 @pytest.mark.parametrize("most", [largest, on_the_host], ids=["batching rule", "host"])
 @pytest.mark.parametrize(
     "algorithm",
-    [hk.PrivateDgd(1.0, 1.0, 3), hk.RssNb.certified(1.0, 1.0, clip=1.0)],
+    [hk.PrivateDgd(1.0, 1.0, 3), hk.CertifiedRssNb(1.0, 1.0, clip=1.0)],
     ids=lambda one: one.title,
 )
 def test_a_gradient_that_may_follow_from_others_data_is_refused_under_a_promise(algorithm, most):

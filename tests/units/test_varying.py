@@ -133,14 +133,14 @@ def test_given_noise_is_asked_for_on_links_that_are_up_only():
         asked.add((min(sender, receiver), max(sender, receiver), k))
         return [0.1, 0.2] if sender < receiver else [0.0, 0.0]
 
-    run = kept(hk.RssNb(1.0, noise=noise), rounds=4)
+    run = kept(hk.RssNb(1.0, given=noise), rounds=4)
     up = {k: {tuple(link) for link in PHASES.links[PHASES.active[(k - 1) % 3]].tolist()} for k in (2, 3, 4)}
     assert asked == {(i, j, k) for k, links in up.items() for i, j in links}  # round 1 is silent
     table = run.transcript.noise["paired"]
     np.testing.assert_array_equal(table[1][PHASES.active[1], 0], [[0.1, 0.2]] * 6)
     table = np.ones((4, 15, 2, 2))
     with pytest.raises(BadAlgorithm, match="agents 0 and 2 in round 1, in which it is silent"):
-        kept(hk.RssNb(1.0, noise=table), rounds=4)
+        kept(hk.RssNb(1.0, given=table), rounds=4)
 
 
 def test_a_run_on_phases_resumes_to_the_same_bits(tmp_path):

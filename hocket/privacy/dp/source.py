@@ -90,9 +90,8 @@ def _by_key(
     kind = named(key)
     if kind is None:
         name = BY_KEY[key].__name__
-        return Source(
-            key, name, f"{key} stands for {name} here, and not for hocket's own code", step, rounds, None
-        )
+        why = f"{key} stands for {name} here, and not for hocket's own code"
+        return Source(key, name, why, step, rounds, None, None if sigma is None else _one(sigma))
     title = in_a_sentence(kind)
     if key not in NOISE_ON:
         why = f"{title} has no noise that a certificate could stand on"

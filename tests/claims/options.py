@@ -262,7 +262,6 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "clip": "relation",
         "rounds": "rounds",
         "runs": "runs",
-        "step": "step",
         "rate": "rate",
         "slack": "slack",
         "per_link": "per_link",

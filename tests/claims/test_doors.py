@@ -56,7 +56,6 @@ PLAN: dict[str, list[Any]] = {
     "clip": [0.7],
     "rounds": [None, 9],
     "runs": [2],
-    "step": [0.1, hk.Power(1.0, 4.0, 1.0)],
     "rate": [0.3],
     "slack": [0.5],
     "per_link": [True, "auto"],
@@ -153,9 +152,7 @@ def kept_goals(key: str, some: Iterable[dict[str, Any]]) -> int:
             sigma=plan.by_link,
             independent=plan.independent,
             **hidden,
-            **{
-                name: asked[name] for name in ("colluders", "rounds", "runs", "step", "rate") if name in asked
-            },
+            **{name: asked[name] for name in ("colluders", "rounds", "runs", "rate") if name in asked},
         )
         assert found.holds, changed
         assert plan.certificate.mu == pytest.approx(found.mu), changed

@@ -1,4 +1,4 @@
-"""Clipped gradients and noise on one grid: what a word shows is one exact sum."""
+"""Clipped gradients and noise on one grid: what a message shows is one exact sum."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import hocket as hk
 from hocket.agent import Agent
 from hocket.algorithm import Setting
 from hocket.algorithms.parts.clipped_messages import Kept, cut
+from hocket.claims import mechanism
 from hocket.errors import BadAlgorithm
+from hocket.noise.mechanism import Mechanism
 from hocket.problems.sets import Everywhere
 
 RING = hk.Network.cycle(5)
@@ -37,49 +39,51 @@ def test_what_is_cut_is_whole_and_never_too_long(way, norm, power):
         np.testing.assert_allclose(found, way, atol=unit)
 
 
-def word(g: np.ndarray, noise: np.ndarray, v: np.ndarray, algorithm: hk.RssNb, alpha: float) -> np.ndarray:
-    """What an agent says whose last gradient was g."""
+def message(
+    g: np.ndarray, noise: np.ndarray, v: np.ndarray, algorithm: hk.CertifiedRssNb, alpha: float
+) -> np.ndarray:
+    """What an agent sends whose last gradient was g."""
     agent = Agent(0, lambda k: alpha, lambda x: 0 * x, Everywhere(), {"paired": noise, "own": 0 * noise})
     state = v - alpha * g if algorithm.clip is None else Kept(v - alpha * g, v, g)
-    return next(algorithm.round(agent, state, 3)).word
+    return next(algorithm.round(agent, state, 3)).message
 
 
 @pytest.mark.parametrize("wild", [np.inf, -np.inf, np.nan])
 def test_what_is_no_number_is_cut_to_nothing(wild):
-    """A word that is no number would tell all that a record led there, whatever noise is on it."""
+    """A message that is no number would tell all that a record led there, whatever noise is on it."""
     for unit in (None, 2.0**-20):
         assert cut(np.array([wild, 1.0]), 1.0, unit).tolist() == [0.0, 0.0]
 
 
 @given(seed=st.integers(0, 2**32), units=st.integers(-(2**20), 2**20))
-def test_a_gradient_and_noise_that_moves_with_it_give_the_same_word_to_the_last_bit(seed, units):
+def test_a_gradient_and_noise_that_moves_with_it_give_the_same_message_to_the_last_bit(seed, units):
     rng = np.random.default_rng(seed)
     v, alpha = rng.normal(size=8), rng.uniform(0.01, 1)
     g, noise = (np.rint(rng.normal(size=8) * size / UNIT) * UNIT for size in (1, 30))
     other = g + units * UNIT, noise + units * UNIT
-    np.testing.assert_array_equal(word(g, noise, v, WHOLE, alpha), word(*other, v, WHOLE, alpha))
+    np.testing.assert_array_equal(message(g, noise, v, WHOLE, alpha), message(*other, v, WHOLE, alpha))
 
 
 def test_with_a_state_that_is_rounded_by_itself_the_last_bits_tell():
-    """The same numbers without the grid's order of operations: every third word differs, and gives a guess away."""
+    """The same numbers without the grid's order of operations: every third message differs, and gives a guess away."""
     rng = np.random.default_rng(0)
     plain, differ = hk.CertifiedRssNb(3.0, 1.0), 0
     for _ in range(200):
         v, alpha = rng.normal(size=1), rng.uniform(0.01, 1)
         g, noise = (np.rint(rng.normal(size=1) * size / UNIT) * UNIT for size in (1, 30))
-        one, other = (word(g + move, noise + move, v, plain, alpha) for move in (0.0, 0.3125))
+        one, other = (message(g + move, noise + move, v, plain, alpha) for move in (0.0, 0.3125))
         differ += bool((one != other).any())
     assert differ > 20
 
 
-def test_a_run_on_a_grid_says_whole_numbers_and_publishes_no_gradient():
+def test_a_run_on_a_grid_sends_whole_numbers_and_publishes_no_gradient():
     run = hk.solve(QUADRATICS, RING, WHOLE, step=0.1, rounds=6, start=1.0, keep="transcript")
     words = run.transcript.words[0]
     v = np.einsum("ji,kid->kjd", RING.B, words)
     moved = (words[1:] - v[:-1]) / 0.1 / UNIT
     np.testing.assert_allclose(
         moved, np.rint(moved), atol=1e-4
-    )  # words of size 1 have 2^-52, over 0.1 and 2^-20
+    )  # messages of size 1 have 2^-52, over 0.1 and 2^-20
     gradients = (v[:-1] - run.path[1:-1]) / 0.1
     assert np.abs(gradients).max() <= 2.0 + 1e-9
     assert np.abs(gradients).max() > 1.9  # the clip was felt
@@ -97,12 +101,15 @@ def test_noise_on_the_grid_has_its_deviation():
 
 
 def test_the_mechanism_is_exact_and_knows_its_sensitivity():
-    found = WHOLE.mechanism(Setting(RING, 1, hk.Constant(0.1), 6))
+    setting = Setting(RING, 1, hk.Constant(0.1), 6)
+    found = mechanism(WHOLE, setting)
+    assert isinstance(found, Mechanism)
     assert found.exact
     assert found.sensitivity == 4.0
     assert 3.0 - 1e-10 < found.link_sd[0, 0] < 3.0  # a discrete Gaussian counts for a little less
     assert 1.0 - 1e-10 < found.own_sd < 1.0
-    loose = hk.CertifiedRssNb(3.0, 1.0, clip=2.0).mechanism(Setting(RING, 1, hk.Constant(0.1), 6))
+    loose = mechanism(hk.CertifiedRssNb(3.0, 1.0, clip=2.0), setting)
+    assert isinstance(loose, Mechanism)
     assert not loose.exact
     assert loose.sensitivity == 4.0
     certificate = hk.certify(RING, WHOLE, problem=QUADRATICS, colluders=1, rounds=6)
@@ -122,9 +129,8 @@ def test_an_estimate_takes_no_notice_of_the_clip():
     ("wrong", "said"),
     [
         ({"clip": 0.0}, "clip = 0.0"),
-        ({"clip": 1.0, "scaled_by": "this step"}, "take scaled_by='last step'"),
         ({"clip": 1.0, "persistent": 0.5}, "with clip= take persistent = 0"),
-        ({"grid": UNIT}, "give both"),
+        ({"grid": UNIT}, "give clip= too"),
         ({"grid": 0.3, "clip": 1.0}, "a power of two"),
     ],
 )
@@ -135,7 +141,9 @@ def test_what_would_not_be_whole_is_refused(wrong, said):
 
 def test_a_grid_fits_its_noise():
     def ask(unit: float) -> None:
-        hk.CertifiedRssNb(sd=3.0, own=1.0, clip=2.0, grid=unit).check(Setting(RING, 1, hk.Constant(0.1), 6))
+        hk.CertifiedRssNb(sd=3.0, own=1.0, clip=2.0, grid=unit).validate(
+            Setting(RING, 1, hk.Constant(0.1), 6)
+        )
 
     with pytest.raises(BadAlgorithm, match="too coarse for own = 1"):
         ask(0.25)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import hocket as hk
+from hocket.claims import only_sums
 from hocket.cli.audit import audit
 from hocket.cli.solve import solve
 from hocket.config import open_folder, read_config, reopen_folder
@@ -171,25 +172,60 @@ def test_parameters_as_they_are_typed():
 
 
 class Louder(hk.FunctionSharing):
-    """A function sharing that says what it should hide."""
+    """A function sharing that sends what it should hide."""
 
     def round(self, agent, state, k):
-        received = yield hk.Broadcast(state.x - agent.gradient(state.x))
-        return agent.mix(state.x, received)
+        received = yield hk.Broadcast(state - agent.gradient(state))
+        return agent.mix(state, received)
 
 
 class OpenTotals(hk.Dgd):
-    """DGD that claims to say nothing but totals."""
+    """DGD that claims to send nothing but totals."""
 
     only_sums = True
 
 
-@pytest.mark.parametrize("algorithm", [Louder(2, 1.0), OpenTotals()])
+class Averaging(hk.JointAverage):
+    """Joint averaging that sends what it should give to a sum alone."""
+
+    def round(self, agent, state, k):
+        received = yield hk.Broadcast(state.own)
+        return self.stepped(agent, agent.mix(state.own, received), k)
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        Louder(2, 1.0),
+        OpenTotals(),
+        Averaging(),
+        hk.FunctionSharing(2, 1.0, inner=OpenTotals()),
+    ],
+    ids=lambda one: one.title,
+)
 def test_no_theorem_is_claimed_of_code_that_is_not_hockets(algorithm):
     claim = privacy_claim(algorithm, ObjectiveClass.parse("polynomial:2"), dim=1)
     assert not claim
-    assert f"of {type(algorithm).__name__} is not hocket's" in str(claim)
+    mine = algorithm.inner if type(algorithm) is hk.FunctionSharing else algorithm
+    assert f"{type(mine).__name__} is not one of hocket's classes, and nothing is known of its code" in str(
+        claim
+    )
+    assert not only_sums(algorithm)
+    found = hk.audit(
+        hk.Network.cycle(5), algorithm=algorithm, colluders=1, rounds=3, objectives="polynomial:2"
+    )
+    assert not found.covered
+    assert found.certificate is None
+    assert not [
+        line for line in (*found.verdict, *found.statement) if line.startswith("Secure sums (Theorem T)")
+    ]
+
+
+def test_theorems_are_claimed_of_hocket_s_own():
     assert privacy_claim(hk.FunctionSharing(2, 1.0), ObjectiveClass.parse("polynomial:2"), dim=1)
+    assert privacy_claim(hk.JointAverage(), None)
+    assert only_sums(hk.JointAverage())
+    assert not only_sums(hk.Dgd())
 
 
 def test_inner_algorithms_are_found_in_both_spellings():

@@ -23,7 +23,7 @@ from hocket.privacy.wording import counted
 Protect = Literal["transfer", "record", "member"]
 SLACK = 0.05
 """How much more noise the sum may have than with endless noise between neighbours, if nothing else is said."""
-TAKEN = frozenset({"transfer", "sensitivity", "rate", "rounds", "runs", "step"})
+TAKEN = frozenset({"transfer", "sensitivity", "rate", "rounds", "runs"})
 """Fields of a question that a plan has a use for."""
 ENDLESS = 1e5
 """σ/τ at which more noise between neighbours changes nothing any more."""
@@ -212,9 +212,8 @@ def plan_certificate(
 
     Of several `networks` the one is chosen that costs fewest rounds, by the noise at an agent over how fast messages
     mix. `per_link` chooses σ for each link apart; `"auto"` does where equal noise would take a twentieth more variance,
-    and finding out takes seconds. Noise in every round needs `rounds`, and a `step` if it is scaled by α_k. With a
-    `rate` records take part in rounds by secret coins, and less noise does. `plain` are fields of
-    `neighbouring`, and `rounds`, `runs` and `step`.
+    and finding out takes seconds. Noise in every round needs `rounds`. With a `rate` records take part in rounds by
+    secret coins, and less noise does. `plain` are fields of `neighbouring`, and `rounds` and `runs`.
 
     >>> ring = Network.cycle(5)
     >>> found = plan_certificate(ring, "function-sharing", epsilon=1.0, delta=1e-5, colluders=1, sensitivity=1.0)
@@ -262,10 +261,6 @@ class _Wanted:
         if not self.slack > 0:
             raise BadInput(
                 f"slack = {self.slack!r}; independent noise comes as near as you like to its least, never to it"
-            )
-        if self.rate != 1 and self.horizon.step is not None:
-            raise BadInput(
-                "rate= takes noise that is scaled as the gradient is that it hides; leave step= away"
             )
         if not self.goal > 0 or not math.isfinite(self.goal):
             raise BadInput(

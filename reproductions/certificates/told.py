@@ -68,7 +68,7 @@ A2 = Case(
 )
 B0 = Case(
     "B0",
-    "RSS-NB, σ = 1: a slope of 0.1 moved from 1 to 3, 50 rounds",
+    "certified RSS-NB, σ = 1: a slope of 0.1 moved from 1 to 3, 50 rounds",
     CertifiedRssNb(1.0),
     {"move": (1, 3, 0.1)},
     {(1, 1): -0.1, (3, 1): 0.1},
@@ -76,7 +76,7 @@ B0 = Case(
 )
 B1 = Case(
     "B1",
-    "RSS-NB, σ = 3, τ = 1: a record of weight 0.4 replaced, 20 rounds",
+    "certified RSS-NB, σ = 3, τ = 1: a record of weight 0.4 replaced, 20 rounds",
     CertifiedRssNb(3.0, 1.0),
     {"sensitivity": 0.4},
     {(1, 1): 0.4},

@@ -47,7 +47,12 @@ def large() -> None:
     """Print seconds of what a large network takes."""
     few, many = hk.Network.random_regular(4, 200), hk.Network.random_regular(6, 1000)
     certify = partial(
-        hk.certify, algorithm="rss-nb", sigma=0.6, own=0.2, sensitivity=1 / 32, step=hk.Constant(0.1)
+        hk.certify,
+        algorithm="certified-rss-nb",
+        sigma=0.6,
+        independent=0.2,
+        sensitivity=1 / 32,
+        step=hk.Constant(0.1),
     )
 
     def worst() -> str:

@@ -31,15 +31,16 @@ class NoisyDescent(Algorithm):
     """Normal noise of each link and each agent, scaled like the gradient that it hides."""
 
     def round(self, agent: Any, state: Any, k: Any) -> Round:
-        word = state + agent.step(k - 1) * (agent.noise("paired") + agent.noise("own"))
-        received = yield Broadcast(word)
-        return agent.descend(agent.mix(word, received), k)
+        before = agent.step(k - 1)
+        w = agent.perturb(state, paired=before, own=before)
+        received = yield Broadcast(w)
+        return agent.descend(agent.mix(w, received), k)
 
     def noise(self, setting: Setting) -> Mapping[str, Draw]:
         links = np.full((1, len(setting.network.links)), SIGMA)
         return {
             "paired": Paired(links, width=setting.dim, label=1, first=2, normal=True),
-            "independent": Gaussian(np.asarray(OWN), width=setting.dim, label=4),
+            "own": Gaussian(np.asarray(OWN), width=setting.dim, label=4),
         }
 
 
@@ -49,8 +50,10 @@ def main() -> None:
     noise = {"sigma": SIGMA, "independent": OWN, "sensitivity": SENSITIVITY, "rounds": ROUNDS}
     print(f"{network.name}, {ROUNDS} rounds, any {COLLUDERS} colluders, σ = {SIGMA:g}, τ = {OWN:g}")
     print(f"  {'':22}{'μ':>10}{'seconds':>10}{'peak GB':>10}  how")
-    _show("bounds", lambda: hk.certify(network, "rss-nb", colluders=COLLUDERS, by="bound", **noise))
-    worst = _show("search", lambda: hk.certify(network, "rss-nb", colluders=COLLUDERS, by="search", **noise))
+    _show("bounds", lambda: hk.certify(network, "certified-rss-nb", colluders=COLLUDERS, by="bound", **noise))
+    worst = _show(
+        "search", lambda: hk.certify(network, "certified-rss-nb", colluders=COLLUDERS, by="search", **noise)
+    )
     _show(
         "general accountant",
         lambda: hk.certify(

@@ -151,7 +151,7 @@ def planned(identities: list[Identity], ports: list[int], study: str) -> Federat
     drawn = draw_up(
         [Card.of(one, f"{LOOPBACK}:{port}") for one, port in zip(identities, ports, strict=True)],
         study_topology(len(identities), 1),
-        algorithm={"name": Totals.key, "study": study},
+        algorithm={"name": Totals.name, "study": study},
         step={"constant": 1.0},
         task={"name": "many clinics", "dataset": "many-clinics", "dimension": NUMBERS},
         run={"rounds": MOST_SUMS},

@@ -22,9 +22,9 @@ NAMES = (
 
 
 def methods() -> dict[str, Any]:
-    """Exact methods by their labels, those that track first."""
+    """Exact methods by their titles, those that track first."""
     found = [getattr(hk, name)() for name in NAMES if hasattr(hk, name)]
-    return {one.label: one for one in found}
+    return {one.title: one for one in found}
 
 
 def guarded() -> dict[str, Any]:

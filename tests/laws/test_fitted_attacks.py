@@ -17,8 +17,10 @@ PROBLEM = hk.polynomials(ROWS, box=(-1e6, 1e6))
 SEEDS = range(12)
 PLANS = {
     "rss-nb": hk.RssNb(5.0),
-    "anchored": hk.RssNb(5.0, persistent=0.5),
+    "persistent": hk.RssNb(5.0, persistent=0.5),
     "gaussian": hk.RssNb(5.0, distribution="gaussian"),
+    "certified": hk.CertifiedRssNb(0.5),
+    "certified, own": hk.CertifiedRssNb(0.5, 0.2),
     "independent": hk.IndependentNoise(1.0),
     "function sharing": hk.FunctionSharing(2, 0.1),
 }
@@ -51,7 +53,7 @@ def test_errors_are_as_large_as_predicted(plan, sight):
         assert 0.3 < np.median(ratios) < 1.2
 
 
-@pytest.mark.parametrize("plan", ["rss-nb", "anchored", "gaussian"])
+@pytest.mark.parametrize("plan", ["rss-nb", "persistent", "gaussian", "certified"])
 def test_curvatures_are_exact_wherever_noise_sums_to_zero(plan):
     for seed in SEEDS[:3]:
         fit = sum_attack(play(PLANS[plan], seed).view({0}))

@@ -33,10 +33,10 @@ KINDS: dict[str, Any] = {
     "fs": lambda sd: hk.FunctionSharing(2, sd=sd),
     "fs-quadratic": lambda sd: hk.FunctionSharing(2, sd=sd, own=0.2, family="quadratic"),
     "fs-grid": lambda sd: hk.FunctionSharing(2, sd=sd, own=0.2, family="quadratic", grid=2.0**-20),
-    "rss-nb": lambda sd: hk.CertifiedRssNb(sd),
-    "rss-nb-anchored": lambda sd: hk.CertifiedRssNb(sd, persistent=0.5),
-    "rss-nb-own": lambda sd: hk.CertifiedRssNb(sd, 0.2),
-    "rss-nb-grid": lambda sd: hk.CertifiedRssNb(sd, 0.2, clip=2.0, grid=2.0**-20),
+    "certified": lambda sd: hk.CertifiedRssNb(sd),
+    "certified-persistent": lambda sd: hk.CertifiedRssNb(sd, persistent=0.5),
+    "certified-own": lambda sd: hk.CertifiedRssNb(sd, 0.2),
+    "certified-grid": lambda sd: hk.CertifiedRssNb(sd, 0.2, clip=2.0, grid=2.0**-20),
 }
 """Every kind of noise that takes σ."""
 stds = st.lists(st.floats(0.1, 5.0), min_size=8, max_size=8)
@@ -52,7 +52,7 @@ def played(network: hk.Network, algorithm: hk.Algorithm, seed: int) -> hk.Run:
 
 
 def same(first: hk.Run, second: hk.Run) -> None:
-    """All states, words and draws, to the bit."""
+    """All states, messages and draws, to the bit."""
     np.testing.assert_array_equal(first.x, second.x)
     assert first.transcript is not None
     assert second.transcript is not None
@@ -76,7 +76,7 @@ def test_a_list_and_a_table_by_ends_are_the_same(kind, network, seed, sd):
     same(played(network, KINDS[kind](sd), seed), played(network, KINDS[kind](by_ends(network, sd)), seed))
 
 
-@pytest.mark.parametrize("kind", ["fs", "rss-nb-own"])
+@pytest.mark.parametrize("kind", ["fs", "certified-own"])
 def test_fractions_have_the_same_noise(kind):
     problem, step = quadratics(6, 1, 0), Constant(Fraction(1, 10))
     exact, floats = (
@@ -86,7 +86,7 @@ def test_fractions_have_the_same_noise(kind):
     np.testing.assert_allclose(exact.x.astype(float), floats.x, atol=1e-14)  # float64, three rounds
 
 
-@pytest.mark.parametrize("kind", ["fs", "fs-quadratic", "rss-nb"])
+@pytest.mark.parametrize("kind", ["fs", "fs-quadratic", "certified"])
 @settings(max_examples=3)
 @given(network=networks(), seed=st.integers(0, 2**32), sd=stds)
 def test_every_draw_is_scaled_by_its_own_link(kind, network, seed, sd):
@@ -97,13 +97,13 @@ def test_every_draw_is_scaled_by_its_own_link(kind, network, seed, sd):
     np.testing.assert_allclose(mine, unit * np.array(sd)[:, None, None], rtol=1e-12)  # one product each
 
 
-@pytest.mark.parametrize("kind", ["fs", "rss-nb"])
+@pytest.mark.parametrize("kind", ["fs", "certified"])
 @settings(max_examples=10)
 @given(network=graphs(), data=st.data())
 def test_what_auditors_take_for_its_covariance_is_what_is_dealt(kind, network, data):
     """By the linear map that `hk.leakage` uses, by the definition link by link, and as 20,000 draws have it."""
     sd = data.draw(st.lists(st.floats(0.2, 3.0), min_size=len(network.links), max_size=len(network.links)))
-    draws = KINDS[kind](sd).draws(Setting(network, 1, Constant(1.0), 3))
+    draws = KINDS[kind](sd).noise(Setting(network, 1, Constant(1.0), 3))
     draw, tables = draws["function" if kind == "fs" else "paired"], tabulate(network, slots_needed=False)
     rounds = np.arange(2, 20_002)
     when = When(rounds, np.zeros_like(rounds))
@@ -124,17 +124,27 @@ def test_what_auditors_take_for_its_covariance_is_what_is_dealt(kind, network, d
 def test_an_algorithm_is_certified_as_its_key_with_the_same_deviations(network, data):
     sd = data.draw(st.lists(st.floats(0.2, 3.0), min_size=len(network.links), max_size=len(network.links)))
     asked: dict[str, Any] = {"colluders": 1, "sensitivity": 0.5}
-    by_key = hk.certify(network, "function-sharing", sigma=sd, independent=0.3, **asked)
-    itself = hk.certify(network, hk.FunctionSharing(2, sd=sd, own=0.3), dim=1, **asked)
-    ends = hk.FunctionSharing(2, sd=by_ends(network, sd), own=0.3)
-    assert hk.certify(network, ends, dim=1, **asked).mu == itself.mu == by_key.mu
-    _, covariance = dense(network, set(by_key.coalition), sd, 0.3)
-    worst = 0.5 * np.sqrt(np.linalg.inv(covariance).diagonal().max())
-    assert by_key.mu == pytest.approx(worst)
+    ends = by_ends(network, sd)
+    for rounds, name, itself, also in (
+        (
+            1,
+            "function-sharing",
+            hk.FunctionSharing(2, sd=sd, own=0.3),
+            hk.FunctionSharing(2, sd=ends, own=0.3),
+        ),
+        (4, "certified-rss-nb", hk.CertifiedRssNb(sd, 0.3), hk.CertifiedRssNb(ends, 0.3)),
+    ):
+        asked["rounds"] = rounds
+        by_key = hk.certify(network, name, sigma=sd, independent=0.3, **asked)
+        mus = {hk.certify(network, one, dim=1, **asked).mu for one in (itself, also)}
+        assert mus == {by_key.mu}
+        _, covariance = dense(network, set(by_key.coalition), sd, 0.3)
+        worst = 0.5 * np.sqrt(rounds * np.linalg.inv(covariance).diagonal().max())
+        assert by_key.mu == pytest.approx(worst)
 
 
 def test_a_linear_move_is_certified_as_far_as_an_audit_tells_it():
-    """B0 is √(2·divergence) of `hk.leakage` where all words are heard; by either way and by linearisation."""
+    """B0 is √(2·divergence) of `hk.leakage` where all messages are received; by either way and by linearisation."""
     algorithm = hk.CertifiedRssNb(SIGMA)
     ask: dict[str, Any] = {"coalition": {0}, "step": STEP, "rounds": 12}
     found = hk.certify(BARBELL, algorithm, move=(1, 5, 0.3), dim=1, **ask)
@@ -165,7 +175,7 @@ TOLD: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", TOLD)
 def test_real_runs_are_told_apart_as_well_as_the_certificate_says_and_no_better(name):
-    """Likelihood ratios of all words on an irregular graph: at a confidence of 0.999 their fit holds μ."""
+    """Likelihood ratios of all messages on an irregular graph: at a confidence of 0.999 their fit holds μ."""
     algorithm, hidden, changes, step, rounds = TOLD[name]
     worlds, plan = (world({}), world(changes)), {"step": step, "rounds": rounds}
     found = hk.certify(BARBELL, algorithm, coalition={0}, problem=worlds[0], **plan, **hidden)
@@ -200,7 +210,7 @@ def test_links_that_come_and_go_are_counted_over_all_phases():
     scale = hk.CertifiedRssNb(sd).noise(Setting(varying, 1, STEP, 4))["paired"].sd
     np.testing.assert_array_equal(scale, [[1, 0, 3, 4], [1, 2, 3, 0]])
     with pytest.raises(BadAlgorithm, match="3 numbers for the 4 links"):
-        hk.CertifiedRssNb(sd[:3]).check(Setting(varying, 1, STEP, 4))
+        hk.CertifiedRssNb(sd[:3]).validate(Setting(varying, 1, STEP, 4))
 
 
 @pytest.mark.parametrize(

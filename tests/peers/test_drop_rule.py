@@ -228,7 +228,7 @@ def test_whoever_came_back_would_say_its_last_step_under_less_noise():
         for _ in range(said_in - 1):
             streams.advance()
         talk = role.round(role.agent(said_in, shares(role, streams, said_in), None), np.zeros(4), said_in)
-        return next(talk).word / role.step(10)
+        return next(talk).message / role.step(10)
 
     planned, later = (np.std([error(k, seed) for seed in range(200)]) for k in (11, 500))
     assert planned / later == pytest.approx((role.step(11) / role.step(500)), rel=0.2)

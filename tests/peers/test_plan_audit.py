@@ -33,7 +33,7 @@ def test_a_safe_plan_passes_its_audit():
         (
             {"min_sd": 0.5},
             r"gradient of clinic-. would be ±.*, relative error .* after 50 rounds, where 50 % of a gradient of size 1 "
-            r"is the least.*anchor",
+            r"is the least; reuse part of the noise \(--persistent 0.5\)",
         ),
     ],
     ids=str,

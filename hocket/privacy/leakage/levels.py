@@ -80,8 +80,9 @@ def levels_of(
     if isinstance(algorithm, Algorithm):
         levels = planned_levels(network, algorithm, dim=dim, step=step, rounds=rounds)
         return levels.as_normal(network, rounds + 1, runs=runs, kept=kept)
-    algorithm = stands_for(algorithm, persistent=persistent > 0)
-    draws = algorithm.noise(Setting(network, 1, Constant(1.0), 1))
+    setting = Setting(network, 1, Constant(1.0), 1)
+    algorithm = by_coordinate(stands_for(algorithm, persistent=persistent > 0), setting)
+    draws = algorithm.noise(setting)
     sd = {"persistent": persistent}
     return Levels(algorithm, {kind: draw.with_sd(sd.get(kind, sigma)) for kind, draw in draws.items()})
 

@@ -320,8 +320,8 @@ class Rule:
         return NoTheorem(
             f"no leakage model covers {type(self.algorithm).__name__}: {where} is not affine in the start, the "
             "gradients and the noise, coordinate by coordinate, as where something is cut, rounded or multiplied; so "
-            "nothing is said of what others learn, neither good nor bad. If a cut may be left out of account, ask about "
-            "the algorithm without it; else choose one whose rounds are affine"
+            "nothing is said of what others learn, neither good nor bad. If a cut may be left out of account, ask "
+            "about the algorithm without it; else choose one whose rounds are affine"
         )
 
 

@@ -11,11 +11,9 @@ from typing import Any, Literal
 import numpy as np
 
 import hocket as hk
-from hocket.algorithm import Setting
-from hocket.claims import NOISE_ON, mechanism, only_sums
+from hocket.claims import NOISE_ON, only_sums
 from hocket.errors import HocketError
 from hocket.federation.workloads.needs import masked_start
-from hocket.noise.mechanism import Mechanism
 from hocket.privacy import gdp
 from hocket.runs.job import Job
 from hocket.runs.remarks import remarks_of
@@ -252,7 +250,7 @@ def _promise(
     if about["entry"] == "key":
         subject = algorithm.name
         if subject in NOISE_ON:
-            how = _by_key(algorithm, network, neighbours.dim)
+            how = _by_key(algorithm, network)
             if not how:
                 return "this algorithm is not what its key stands for", []
     found = hk.certify(
@@ -324,15 +322,20 @@ INACTIVE = "every agent takes part in every round"
 KNOWN = frozenset(parameters(hk.certify))
 
 
-def _by_key(algorithm: hk.Algorithm, network: hk.Network, dim: int) -> dict[str, Any]:
-    """What a key is asked with to stand for this very algorithm; empty where it cannot."""
-    found = mechanism(algorithm, Setting(network, dim, hk.Constant(0.1), 4))
-    if not isinstance(found, Mechanism) or found.exact or found.masked or found.sensitivity is not None:
+def _by_key(algorithm: hk.Algorithm, network: hk.Network) -> dict[str, Any]:
+    """What a name is asked with to stand for this very algorithm, from its fields alone and not from what it draws or
+    says that it draws; empty where it cannot."""
+    sd = getattr(algorithm, "sd", None)
+    if sd is None or not np.any(sd) or getattr(algorithm, "clip", None) or getattr(algorithm, "grid", None):
         return {}
-    persistent = 0.0 if found.persistent_sd is None else found.persistent_sd
-    if (found.link_sd != found.link_sd[0]).any() or not found.link_sd.any():
+    if isinstance(algorithm, hk.FunctionSharing) and (
+        algorithm.family == "cosine" or algorithm.given is not None
+    ):
         return {}
-    return {"sigma": found.link_sd[0], "independent": found.own_sd, "persistent": persistent}
+    by_link = np.broadcast_to(np.asarray(sd, dtype=float), len(network.links))
+    share = getattr(algorithm, "persistent", 0.0)
+    kept = {"persistent": share * by_link} if share else {}
+    return {"sigma": math.sqrt(1 - share**2) * by_link, "independent": algorithm.own} | kept
 
 
 def _first_states(neighbours: Neighbours, about: Mapping[str, Any]) -> np.ndarray:

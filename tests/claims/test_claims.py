@@ -121,6 +121,20 @@ def test_nothing_is_claimed_of_what_is_not_on_the_list(base):
     assert played == [] or "gaussian" in str(played)
 
 
+@pytest.mark.parametrize(
+    "base",
+    [one for one in PLAYED if one.kind.name in NOISE_ON and one.options.get("relation") != "member"],
+    ids=lambda base: base.name,
+)
+def test_a_name_promises_no_more_than_its_class_keeps(base):
+    """Of σ and τ as they are given, whatever the class itself says that it draws: with every other option changed."""
+    asked = (("entry", "key"), ("workload", "slopes"))
+    each = [(axis, value) for axis, values in axes(base).items() for value in values]
+    some = [Cell(base.name, (*asked, one)) for one in each if one[0] not in ("entry", "workload")]
+    played = [one for one in judged(some, seed=0) if one.verdict == "played"]
+    assert len(played) > 10
+
+
 READ_BY = ("by", "linearisation")
 FOREIGN = options.FOREIGN
 READABLE = ("quiet subclass", "wrapper")

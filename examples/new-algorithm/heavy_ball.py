@@ -19,7 +19,7 @@ class Rolling(NamedTuple):
 class HeavyBall(Algorithm):
     """Descent with momentum (Polyak, 1964) under RSS-NB's noise; a candidate, about which nothing is proved here.
 
-    Choose it where plain descent crawls along a valley. A last move is noise, too: it is kept and said again in part.
+    Choose it where plain descent crawls along a valley. The last move holds noise, too, and a part of that is sent again.
     """
 
     delta: float
@@ -31,7 +31,7 @@ class HeavyBall(Algorithm):
         return Rolling(x, 0 * x)
 
     def round(self, agent: Agent, state: Rolling, k: Any) -> Round:
-        w = state.x + agent.step(k) * agent.noise("paired")
+        w = agent.perturb(state.x, paired=agent.step(k))
         received = yield Broadcast(w)
         v = agent.mix(w, received)
         ahead = v + self.momentum * state.move

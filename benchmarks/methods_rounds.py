@@ -70,7 +70,7 @@ def study(problem: Any, network: Any, start: Any, chosen: dict[str, Any], rounds
     for name, inner in chosen.items():
         for noise, algorithm in wearing(inner).items():
             try:
-                base = float(algorithm.auto_step(problem, network).a)
+                base = float(algorithm.configure(problem, network, None)[1].a)
             except hk.HocketError as error:
                 refused[f"{name}, {noise}"] = str(error)
                 continue

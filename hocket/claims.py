@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Setting
 from hocket.algorithms import (
     ALL,
@@ -37,8 +38,11 @@ from hocket.algorithms.parts.function_noise import is_silent, sd_in
 from hocket.algorithms.parts.masked_start import MaskedStart
 from hocket.algorithms.totals import Totals
 from hocket.errors import BadAlgorithm, HocketError
+from hocket.noise.draws import Gaussian, Paired
 from hocket.noise.mechanism import Mechanism
+from hocket.noise.round_grid import GridOwn, GridPaired
 from hocket.noise.stds import Stds, on_links
+from hocket.noise.whole_draws import WholeOwn, WholePaired
 from hocket.problems.objective_class import QUADRATIC, ObjectiveClass
 
 MASK = 1e6
@@ -57,8 +61,10 @@ HOME = ("hocket", "equinox", "abc")
 """Where code of hocket's classes is defined."""
 NUMBERS = ("builtins", "fractions", "numpy", "jax", "jaxlib")
 """Where numbers, texts and arrays come from."""
+MADE_WITH: tuple[type, ...] = (Agent, Paired, Gaussian, GridPaired, GridOwn, WholePaired, WholeOwn)
+"""What rounds are written against, and what draws the noise of all that is on the list."""
 AS_MADE: dict[type, dict[str, Any]] = {
-    base: dict(vars(base)) for kind in KNOWN for base in kind.__mro__ if base is not object
+    base: dict(vars(base)) for kind in (*KNOWN, *MADE_WITH) for base in kind.__mro__ if base is not object
 }
 """What these classes, and those that they inherit from, have of their own."""
 
@@ -109,7 +115,7 @@ def foreign(algorithm: Any) -> str:
             )  # whatever was set after its numbers had been checked is checked once more
         except (HocketError, TypeError, ValueError) as error:
             return f"this {kind.__name__} was changed after it was made: {error}"
-    return ""
+    return next((why for kind in MADE_WITH if (why := _changed(kind))), "")
 
 
 def rewritten(algorithm: Any) -> str:

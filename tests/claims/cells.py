@@ -236,7 +236,7 @@ def _promise(
             return "an infinite ε promises nothing", []
         mu = gdp.mu(algorithm.epsilon, algorithm.failure) * math.sqrt(about["runs"])
         return mu, [frozenset({0}), frozenset()]
-    # Whoever lets a step be derived asks with the one that the run says it took.
+    # Who lets a step be derived asks with the one that the run says it took.
     auto = about["step"] == "auto"
     wanted = None if auto else as_step(about["step"])
     _, step = algorithm.configure(neighbours.problems[0], network, wanted)
@@ -316,7 +316,7 @@ def _audited(
 
 
 INACTIVE = "every agent takes part in every round"
-"""What certificates for gradients say that they assume: whoever takes no step leaves a sum that changes."""
+"""What certificates for gradients say that they assume: anybody who takes no step leaves a sum that changes."""
 
 
 KNOWN = frozenset(parameters(hk.certify))

@@ -285,7 +285,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "feasible": "feasible",
         "dim": "workload",
         "prox": "prox",
-        "objectives": NOTHING + "whoever declares a class answers for it; what is derived is checked",
+        "objectives": NOTHING + "anybody who declares a class answers for it; what is derived is checked",
         **dict.fromkeys(
             ("convex", "lipschitz", "smoothness", "optimum", "names"),
             NOTHING + "it decides steps and what is measured at home; derived steps are the axis 'step'",

@@ -18,12 +18,16 @@ import pytest
 
 import hocket as hk
 from hocket.algorithms.function_sharing import stored_of
+from hocket.algorithms.totals import Totals
 from hocket.cli.peer.epsilon import EpsilonOptions
 from hocket.config.problems import SETS
 from hocket.config.sections import read_step
-from hocket.errors import HocketError
+from hocket.errors import BadPlan, HocketError
 from hocket.federation import ClippedTask, LeastSquaresTask
 from hocket.federation.audit.certificate_check import check_certificate
+from hocket.federation.audit.study_audit import judge_plan
+from hocket.federation.audit.survivors import judge_survivors
+from hocket.federation.plan.draft import draw_up
 from hocket.federation.plan.plan import FederationPlan
 from hocket.federation.plan.plan_file import parse_plan, plan_text
 from hocket.federation.plan.sections import (
@@ -38,8 +42,9 @@ from hocket.federation.plan.sections import (
     TaskSection,
     read_feasible,
 )
+from hocket.federation.workloads.study import MOST_SUMS, NUMBERS
 from hocket.federation.workloads.task_checks import check_objectives, check_records
-from tests.peers.test_certified_plans import DIM, MEMBER, RECORD, TRANSFER, Wanted, drawn
+from tests.peers.test_certified_plans import CARDS, DIM, MEMBER, RECORD, TRANSFER, Wanted, drawn
 
 BASES = {
     "record": (RECORD, "function-sharing", "quadratic"),
@@ -301,3 +306,29 @@ def test_no_record_moves_a_clipped_gradient_by_more_than_its_task_says(far):
     most = task(1.0).sensitivity(replace=True)
     apart = [np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)]
     assert all(math.isfinite(one) and one <= most * (1 + 1e-6) for one in apart)
+
+
+def test_theorem_t_is_about_hocket_s_own_sums(monkeypatch):
+    """Of a study's plan, and of those who stay when a member leaves."""
+    study = """[study]
+    title = "T"
+    formula = "y ~ x"
+    """
+    plan = draw_up(
+        CARDS,
+        "complete",
+        algorithm={"name": "masked-totals", "study": study, "on_drop": "restart"},
+        step={"constant": 1.0},
+        task={"name": "t", "dataset": "t", "dimension": NUMBERS},
+        run={"rounds": MOST_SUMS},
+        audit={"colluders": 1},
+    )
+    assert "Theorem T" in judge_plan(plan).answer
+    assert "Theorem T" in " ".join(judge_survivors(plan, {plan.names[0]: 1}).words)
+    monkeypatch.setattr(Totals, "round", lambda self, agent, state, k: iter(()))
+    with pytest.raises(BadPlan, match="round of Totals was put in from elsewhere"):
+        judge_plan(plan)
+    found = judge_survivors(plan, {plan.names[0]: 1})
+    assert not found.safe
+    assert "Theorem T" not in " ".join(found.words)
+    assert "round of Totals was put in from elsewhere" in " ".join(found.words)

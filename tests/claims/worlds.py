@@ -120,7 +120,7 @@ B = np.random.default_rng(8).uniform(-1, 1, size=(5, 4))
 RECORD, TARGET = np.array([0.6, 0.8]), 1.0
 """A record of the largest length and target that the study allows."""
 RADIUS = 1.0
-"""How far from zero states are taken to be where nothing bounds them, by whoever asks for a sensitivity."""
+"""How far from zero states are taken to be where nothing bounds them, by anybody who asks for a sensitivity."""
 
 
 def _radius(feasible: Any) -> float:

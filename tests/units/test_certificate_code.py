@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import hocket as hk
+from hocket.agent import Agent
 from hocket.algorithm import Broadcast, Setting
 from hocket.algorithms import BY_CLASS, BY_KEY
 from hocket.algorithms.parts.compressors import BY_KEY as COMPRESSORS
@@ -24,7 +25,7 @@ from hocket.algorithms.totals import Totals
 from hocket.claims import KNOWN, MECHANISMS, foreign, is_known, mechanism, only_sums, promises
 from hocket.errors import BadAlgorithm, BadInput, NoTheorem
 from hocket.federation.workloads.needs import Needs, masked_start, needs
-from hocket.noise.draws import Gaussian
+from hocket.noise.draws import Gaussian, Paired
 from hocket.privacy import guarantees
 from hocket.privacy.audit.theorem import privacy_claim
 from hocket.privacy.profile import Profile, profile
@@ -186,7 +187,7 @@ def test_a_run_of_a_subclass_prints_no_promise():
 
 
 def test_a_class_that_says_nothing_of_itself_has_none():
-    """Also where its noise is normal, and would do: what it states would be its own word."""
+    """Also where its noise is normal, and would do: what it states would be its own message."""
     said = refusal(Clipped(1.0, 0.5))
     assert f"Clipped {NOT_OURS}" in said
     assert 'by="linearisation" reads the code itself' in said
@@ -407,7 +408,7 @@ def test_a_masked_start_is_that_of_certified_rss_nb_with_fresh_noise(inner, said
 
 
 def test_a_name_stands_for_hocket_s_own_class(monkeypatch):
-    """Whoever puts a class of their own in its place gets no certificate by that name."""
+    """Anybody who puts a class of their own in its place gets no certificate by that name."""
     how: dict[str, Any] = {"sigma": 1.0, "independent": 1.0, "sensitivity": 0.1, "rounds": 3, "colluders": 1}
     moved: dict[str, Any] = {"transfer": 0.1, "rounds": 3, "colluders": 1}
     for name, mine in (("certified-rss-nb", Named), ("function-sharing", BareSharing)):
@@ -594,3 +595,24 @@ class OneByOne(Clipped):
 @pytest.mark.parametrize("how", ["itself", "disguised", "a part"])
 def test_an_agent_that_looks_at_its_number_is_read_for_every_number(how):
     assert hk.certify(K5, OneByOne(1.0, 0.5, how=how), **READ).mu == math.inf
+
+
+def test_a_run_is_audited_as_it_was_played():
+    """A number of its algorithm that was set afterwards would be certified of noise that nobody drew."""
+    problem = hk.polynomials([[0.0, 0.1 * j] for j in range(5)], feasible=hk.Everywhere(), dim=1)
+    run = hk.solve(problem, K5, hk.CertifiedRssNb(1.0, 0.5), rounds=3, step=0.1, keep="transcript")
+    certificate = hk.audit(K5, run=run, coalition={0}).certificate
+    assert certificate is not None
+    object.__setattr__(run.algorithm, "own", 50.0)
+    with pytest.raises(BadInput, match="has other numbers than those that were played"):
+        hk.audit(K5, run=run, coalition={0})
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(Agent, "perturb"), (Agent, "noise"), (Gaussian, "raw"), (Paired, "deal")]
+)
+@pytest.mark.parametrize("algorithm", LIST)
+def test_what_rounds_are_made_with_is_looked_at_too(monkeypatch, kind, name, algorithm):
+    monkeypatch.setattr(kind, name, lambda self, *given, **named: 0.0)
+    assert foreign(LIST[algorithm]) == f"{name} of {kind.__name__} was put in from elsewhere"
+    assert not promises(LIST[algorithm])

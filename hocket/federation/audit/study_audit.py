@@ -1,7 +1,7 @@
 """The audit of a study's plan: nothing but sums is shown, so that who can be told apart is a question about links.
 
 **Theorem T.** Every member adds uniform masks that it shares with its neighbours, in a finite group. Given what a
-coalition knows by itself, the words of honest members that hang together are uniform on all that have the right sum. So
+coalition knows by itself, the words of honest members that are connected are uniform on all that have the right sum. So
 a coalition's view depends on nothing but the sum over each such part, whatever it does; and each of these sums it can
 work out. No noise, no bound, no averaging: a second sum has masks of its own.
 """
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from hocket.claims import foreign
 from hocket.errors import BadPlan
 from hocket.federation.audit.plan_audit import PlanAudit, audit_plan, refuse_unsafe
 from hocket.federation.plan.plan import FederationPlan
@@ -58,7 +59,7 @@ class StudyAudit:
         """What is promised over all runs of this member's data together; None where this study promises nothing."""
         if self.promise is None:
             return None
-        # Whoever left an earlier run keeps what it saw, and may collude with anybody.
+        # Anybody who left an earlier run keeps what it saw, and may collude with anybody.
         back = {name for one in self.earlier for name in one.left if name in self.plan.names}
         among = self.promise.among
         left = among.honest - len(back)
@@ -165,7 +166,7 @@ class StudyAudit:
         if needs(self.plan.algorithm).restarts:
             yield (
                 "If a member is dropped, those who stay begin the study anew without it, with new masks. "
-                f"{DIFFERENCE.format(left='the leaver')}: its counts and means, and less surely what followed. Whoever "
+                f"{DIFFERENCE.format(left='the leaver')}: its counts and means, and less surely what followed. Anybody who "
                 "signs agrees to that for its own rows."
             )
         else:
@@ -197,6 +198,8 @@ def audit_study(
     else the plan, that its members accept that."""
     promised = guarantees(plan.network, plan.audit.colluders if colluders is None else colluders)
     study = study_of(plan)
+    if why := foreign(plan.algorithm):
+        raise BadPlan(f"Theorem T is about hocket's own sums: {why}")
     if study.privacy is not None and needs(plan.algorithm).restarts:
         raise BadPlan(
             "the study promises an ε for one release of its sums, and to begin anew without a leaver would be a second "

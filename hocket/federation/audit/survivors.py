@@ -1,6 +1,6 @@
 """The audit of what remains when members have left: they, and as many more as the plan expects, against the others.
 
-Whoever leaves keeps what it saw, and its links' noise is used no longer; so it is counted as a colluder, beside the
+Anybody who leaves keeps what it saw, and its links' noise is used no longer; so it is counted as a colluder, beside the
 plan's own number of colluders among those who stay.
 """
 
@@ -15,6 +15,7 @@ from typing import Any
 
 from hocket.algorithms import in_a_sentence
 from hocket.algorithms.function_sharing import functions_of
+from hocket.claims import foreign
 from hocket.errors import BadPlan
 from hocket.federation.audit.joint_audit import Sequel
 from hocket.federation.audit.plan_audit import affordable_coalitions, plan_claim, rounds_and_runs
@@ -78,6 +79,9 @@ def judge_survivors(
     if len(stay) - f < 2:
         words.append("That leaves nobody to hide behind: everything must be assumed known. Begin a new plan.")
         safe = False
+    elif needs(plan.algorithm).sums and (why := foreign(plan.algorithm)):
+        words.append(f"What sums among those who stay show, nobody can tell: {why}.")
+        safe = False
     elif needs(plan.algorithm).sums:
         promised = guarantees(_without(plan, stay), f)
         safe = bool(promised.p2)
@@ -108,7 +112,7 @@ def judge_survivors(
     if profile(plan.algorithm).persistent:
         words.append(
             f"Noise was kept on the links of {plan.listed(left)}: going on without them shows it by the difference "
-            "before and after, and with it what it hid of whoever left."
+            "before and after, and with it what it hid of anybody who left."
         )
     return SurvivorsVerdict(tuple(plan.names[j] for j in stay), f, tuple(words), safe, sd)
 

@@ -43,6 +43,7 @@ from hocket.privacy.leakage.dry_run import NOTHING_REHEARSED, DryRun, seen_in
 from hocket.privacy.plain_values import plain_values
 from hocket.privacy.questions import Adversary, Horizon, Neighbouring, NoiseSpec, Objectives, Question
 from hocket.privacy.wording import Said
+from hocket.runs.job import describe_algorithm
 from hocket.runs.run import Run
 from hocket.runs.view import Threat
 from hocket.steps import Power, Step
@@ -320,6 +321,11 @@ def _plan_of(
         raise NotRecorded(
             "this run was loaded from disk, without its algorithm and step; audit it where it was run, or its folder "
             "with `hocket audit --run`"
+        )
+    if describe_algorithm(run.algorithm) != run.settings["algorithm"]:
+        raise BadInput(
+            f"{run.algorithm.title} of this run has other numbers than those that were played; make another instance, "
+            "and leave the run's as it is"
         )
     return run.algorithm, run.step
 

@@ -1,7 +1,7 @@
 """How noise is drawn and dealt out to agents.
 
 An algorithm declares what it needs as `Paired`, `Balanced`, `Own` or `Gaussian`; an engine draws it, in blocks of
-rounds where that is faster, and every agent receives its share through `agent.paired_noise(k)` and the like. Each
+rounds where that is faster, and every agent receives its share through `agent.perturb` and `agent.noise`. Each
 coordinate is drawn uniformly within its own bound, so the bound on the norm, ‖d‖ ≤ Δ, holds by construction; normal
 noise has none, and keeps within Δ by its small deviation alone.
 """

@@ -17,6 +17,8 @@ from hocket.problems.sets import Everywhere, FeasibleSet
 Projection = Literal["stepped", "mixed"]
 """What is projected onto X: the state after a gradient step, as in the paper, or what was mixed, before it."""
 EVERYWHERE = Everywhere()
+KINDS = frozenset(["paired", "persistent", "balanced", "own"])
+"""Kinds of noise that an algorithm may leave undeclared where their size is zero; any other name must be declared."""
 
 
 class Each(NamedTuple):
@@ -93,7 +95,7 @@ class Agent:
     def disguised(self, plus: Callable[[Any], Any] | None) -> Agent:
         """This agent with the gradient of a noise function added to its objective's, wherever that is asked for.
 
-        Whoever is handed it sees nothing of the noise by itself.
+        Anybody who is handed it sees nothing of the noise by itself.
         """
         return replace(self, plus=plus, shares={}, adders=None)
 
@@ -124,10 +126,11 @@ class Agent:
         """
         adders = self.adders or {}
         known = [kind for kind in scales if kind in adders or kind in self.shares]
+        strange = [kind for kind in scales if kind not in known and (kind not in KINDS or not known)]
+        if strange and (self.shares or adders or not KINDS.issuperset(strange)):
+            declared = ", ".join({**self.shares, **adders}) or "nothing"
+            raise BadAlgorithm(f"noise {', '.join(strange)} is not declared; noise() declares {declared}")
         if not known:
-            if self.shares or adders:
-                declared = ", ".join({**self.shares, **adders})
-                raise BadAlgorithm(f"noise {', '.join(scales)} is not declared; noise() declares {declared}")
             return x
         if len(known) == 1 and known[0] in adders:
             return adders[known[0]]((x, scales[known[0]]))
@@ -138,7 +141,7 @@ class Agent:
         return x + added
 
     def mix(self, own: Any, received: Received) -> Any:
-        """v_j = Σ_i B[j,i] w_i, with `own` as this agent's word to itself [paper, line 8]."""
+        """v_j = Σ_i B[j,i] w_i, with `own` as this agent's message to itself [paper, line 8]."""
         return received.mixed_with(own)
 
     def gradient(self, v: Any) -> Any:

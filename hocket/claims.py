@@ -142,6 +142,8 @@ def _changed(kind: type) -> str:
         now, made = vars(base), AS_MADE.get(base)
         if made is None and base is not object and is_known(kind):
             return f"{base.__name__} was put among what {kind.__name__} inherits from"
+        if made is not None and len(now) == len(made) and all(now.get(one) is made[one] for one in made):
+            continue
         if made is not None:
             names = {name for name in {**made, **now} if now.get(name) is not made.get(name)}
             changed = {name for name in names if _is_code(now.get(name)) or _is_code(made.get(name))}

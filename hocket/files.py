@@ -129,7 +129,7 @@ def _check_form(text: str) -> None:
 
 
 def json_value(text: str | bytes, *, parse_float: Callable[[str], Any] = float) -> Any:
-    """A value from JSON. Its time and memory are bounded by its length, which whoever calls has bounded."""
+    """A value from JSON. Its time and memory are bounded by its length, which the caller has bounded."""
     try:
         return json.loads(text, parse_float=parse_float)
     except RecursionError:

@@ -145,7 +145,7 @@ UNIX = "unix:"
 
 @contextmanager
 def held_ports(count: int) -> Generator[list[int]]:
-    """Free ports that the system gives to nobody else meanwhile; whoever is told of one can listen on it.
+    """Free ports that the system gives to nobody else meanwhile; anybody who is told of one can listen on it.
 
     A socket that is bound and never listens keeps a port from being given away. Servers that reuse addresses, as
     those of gRPC and asyncio do, may take it all the same, and only one of them.

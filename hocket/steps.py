@@ -68,7 +68,7 @@ class Step(ABC):
         return values
 
     def max_ratio(self, rounds: int) -> float:
-        """The largest α_{k−1}/α_k over rounds 2 … `rounds`: by how much an anchor can outgrow its step."""
+        """The largest α_{k−1}/α_k over rounds 2 … `rounds`: by how much persistent noise can outgrow its step."""
         alpha = self.table(1, rounds)
         return float(np.max(alpha[:-1] / alpha[1:])) if rounds > 1 else 1.0
 

@@ -61,7 +61,7 @@ class FunctionSharing(Algorithm):
     the optimum."""
     grid: float | None = eqx.field(static=True, default=None)
     """The unit of a public grid, a power of two such as 2**-20: f_j, p_j and own noise are whole numbers of it, added
-    exactly before the first word, and agents descend their sum alone."""
+    exactly before the first message, and agents descend their sum alone."""
     inner: Algorithm = Dgd()
     """The algorithm that minimises the sum of f_j + p_j: the paper's DGD, or an exact one that needs tens of rounds.
     What is proved of this disguise never asks which."""

@@ -29,7 +29,7 @@ class JointAverage(Algorithm):
 
     Choose it where a few members train or fit together and can afford a sum over all of them in every round: it
     converges as with a server, and without one; nobody sees anything but the average. Over links the sum is masked in
-    a finite group, so that what honest members that hang together say is uniform but for their sum. What the sum
+    a finite group, so that what honest members that are connected say is uniform but for their sum. What the sum
     itself tells is all there is to learn.
 
     With noise of each agent's `own` the sum hides records as well: the shares of the honest add up, which is the

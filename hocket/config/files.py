@@ -52,7 +52,7 @@ def load_name(path: Path, name: str, *, kind: str = "Problem") -> Any:
 
 def load_source(source: bytes, path: Path, name: str, *, kind: str) -> Any:
     """What these very bytes of a Python file call `name`: nothing beside the file is imported, nor an older
-    compilation of it, so that whoever knows the bytes knows the code."""
+    compilation of it, so that anybody who knows the bytes knows the code."""
     digest = hashlib.sha256(source).hexdigest()[:16]
     module = ModuleType(f"{path.stem}-{digest}")
     module.__file__ = str(path)

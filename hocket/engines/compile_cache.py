@@ -1,6 +1,6 @@
 """Compiled programs kept on disk between processes, in a folder that nobody but their user can write to.
 
-Whoever can write there can run code as this user, so anything doubtful about the folder turns the cache off, and so
+Anybody who can write there can run code as this user, so anything doubtful about the folder turns the cache off, and so
 does `HOCKET_COMPILE_CACHE=off`. A cache that the user gave JAX is left as it is, and so is what it may hold.
 """
 

@@ -1,4 +1,4 @@
-"""A run and whoever waits for it: a progress bar, and signals that end it where it can be taken up again."""
+"""A run and the person who waits for it: a progress bar, and signals that end it where it can be taken up again."""
 
 from __future__ import annotations
 

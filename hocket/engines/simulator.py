@@ -287,5 +287,5 @@ def reach(steps: Steps, done: int, lay_out: Callable[[int], Steps]) -> tuple[Ste
     margin = 2  # a measurement after round k looks at α_{k+1}
     length = steps.table.shape[-1] - margin
     if done >= int(steps.base) + length:
-        steps = lay_out(done - 1)  # an anchor looks back at α_{k−1}
+        steps = lay_out(done - 1)  # persistent noise looks back at α_{k−1}
     return steps, int(steps.base) + length

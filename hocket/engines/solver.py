@@ -145,7 +145,7 @@ def _check_choices(job: Job, keep: str, engine: str, tolerance: float | None, ch
     if engine == "exact" and (tolerance is not None or checkpoint is not None):
         raise BadInput("the exact engine plays its few rounds at once; leave tolerance and checkpoint out")
     if engine == "exact" and job.channel is not None:
-        raise BadInput("the exact engine carries every word; leave channel= out, or play in the simulator")
+        raise BadInput("the exact engine carries every message; leave channel= out, or play in the simulator")
     check_keep(keep, engine, checkpoint)
     if tolerance is not None and not tolerance > 0:
         raise BadInput(f"tolerance = {tolerance}; a gap can only be compared with a positive number")

@@ -1,7 +1,7 @@
 """The server behind the page: one page, three questions, and a run to watch; on this machine alone.
 
-Whoever was given its address may come in: with the token in it, by the name it was given for, and from this page alone.
-"""
+Anybody who was given its address may come in: with the token in it, by the name it was given for, and from this page
+alone."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def _refuse_large(text: str) -> None:
 
 
 def about_network(network: Network) -> dict[str, Any]:
-    """All that the page shows of a network, whoever colludes."""
+    """All that the page shows of a network, no matter who colludes."""
     return {
         "facts": " · ".join(facts(network)),
         "graph": render("stage.html", package=HERE, **graph_parts(network)),

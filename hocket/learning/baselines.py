@@ -96,7 +96,8 @@ class DpSgd:
         return multiplier * 2 * self.clip
 
     def epsilon_if_known(self, *, samples: int, batch: int, steps: int) -> float:
-        """ε of the same noise without amplification: whoever knows all subsets, and a sample that is in all of them."""
+        """ε of the same noise without amplification: anybody who knows all subsets, and a sample that is in all of
+        them."""
         if self.epsilon == math.inf:
             return math.inf
         multiplier = noise_multiplier(self.epsilon, self.failure, samples=samples, batch=batch, steps=steps)

@@ -44,8 +44,9 @@ class Clip:
 
     Per `record`, a batch's gradients are cut one by one, summed up, and divided by the batch's size that was asked for,
     which is public; never by how many there happened to be. Batches are drawn in secret: every record takes part by a
-    coin of its own (Poisson sampling), so that accounts by sampling apply to whoever does not know the seed. Between
-    two exchanges there is one step, without momentum, since nothing but the state may be carried from round to round.
+    coin of its own (Poisson sampling), so that accounts by sampling apply to anybody who does not know the seed.
+    Between two exchanges there is one step, without momentum, since nothing but the state may be carried from round to
+    round.
 
     Per `member`, the whole way that an exchange's local steps have led is cut to α_k times the norm, whatever made it:
     any number of steps, momentum and batches of any kind.

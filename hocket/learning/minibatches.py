@@ -7,7 +7,7 @@ of size d is to H steps what it would be to one. That is what "stated per local 
 section 1]. With H = 1 and batches of all samples it is the paper's algorithm as printed.
 
 Drawing batches needs no memory: the samples of a step follow from the run's seed, the agent and the step's number, in
-any order and after any interruption. Whoever knows the seed knows them all: an account of differential privacy that
+any order and after any interruption. Anybody who knows the seed knows them all: an account of differential privacy that
 counts on subsets being secret, `DpSgd`, counts on the seed being secret.
 
 No theorem of the paper covers the variant, neither for convergence nor for privacy.
@@ -43,7 +43,7 @@ class Minibatches(Objective):
     """The mean loss of a model over an agent's samples, descended in H local steps of small batches.
 
     Pooled, one agent draws what all of them would draw: its batches are n times larger, and its steps compare with
-    everybody's. Momentum starts from rest after every exchange, since what was heard has no velocity.
+    everybody's. Momentum starts from rest after every exchange, since what was received has no velocity.
     """
 
     model: Model = eqx.field(static=True)

@@ -1,4 +1,4 @@
-"""How much somebody may send: whoever sends more is read more slowly."""
+"""How much somebody may send: anybody who sends more is read more slowly."""
 
 from __future__ import annotations
 

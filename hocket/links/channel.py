@@ -2,8 +2,8 @@
 
 One bidirectional stream per link, opened by whichever end dials; so a member behind a firewall takes part by dialling
 all its links. A certificate decides who somebody is; what they say about themselves only has to agree with it.
-Whoever is not a neighbour fails the TLS handshake and gets nothing. A broken stream is opened again, ever more
-patiently; what was sent over it may be lost, and whoever listens to the events says it again. Of two processes that
+Anybody who is not a neighbour fails the TLS handshake and gets nothing. A broken stream is opened again, ever more
+patiently; what was sent over it may be lost, and anybody who listens to the events says it again. Of two processes that
 speak for one neighbour, only one has a stream: the later one, by the count of starts in its journal.
 """
 

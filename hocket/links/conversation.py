@@ -4,10 +4,9 @@ A neighbour cannot go on without our message, so that at most two of its own wai
 over a link are all that anybody who reconnects can have missed, and they are sent again, byte for byte. What comes
 twice counts once; what could not have been sent yet is refused.
 
-An exchange may be silent over some links, as all know beforehand. Whoever speaks in exchanges of its own choice keeps
-to this: before a third message over a link it has received one that was sent after the first was read. What comes over
-a link that is silent by the plan is not looked at.
-"""
+An exchange may be silent over some links, as all know beforehand. Anybody who speaks in exchanges of its own choice
+keeps to this: before a third message over a link it has received one that was sent after the first was read. What comes
+over a link that is silent by the plan is not looked at."""
 
 from __future__ import annotations
 
@@ -45,7 +44,7 @@ class Kept(NamedTuple):
 
 
 class Listener(Protocol):
-    """Whoever wants to know what happens beside the exchanges."""
+    """Anybody who wants to know what happens beside the exchanges."""
 
     async def joined(self, neighbour: str, version: str) -> None:
         """A neighbour is connected."""

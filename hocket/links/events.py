@@ -61,7 +61,7 @@ class Channels(Protocol):
         ...
 
     def nudge(self) -> None:
-        """Let `receive` return, if need be with the loss of nobody, so that whoever waits looks up."""
+        """Let `receive` return, if need be with the loss of nobody, so that the one who waits looks up."""
         ...
 
     async def close(self) -> None:

@@ -130,7 +130,8 @@ class Handshake:
         return hmac.digest(self.kept, b"".join([KEPT_LABEL, *self._nonces(nonce)]), "sha256")
 
     def _check_kept(self, name: str, nonce: bytes, theirs: bytes) -> None:
-        """Both ends must deal the same anchors and functions, and the same as before for the same data."""
+        """Both ends must deal the same persistent noise and noise functions, and the same as before for the same
+        data."""
         mine = self._shown(nonce)
         if hmac.compare_digest(mine, theirs):
             return
@@ -177,7 +178,7 @@ class FromSystem:
 
 @dataclass(frozen=True)
 class SeedEscrow:
-    """Secrets that whoever knows the seed can derive again.
+    """Secrets that anybody who knows the seed can derive again.
     For tests, which compare a federation with the simulator on the same noise. It protects nothing.
     """
 

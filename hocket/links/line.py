@@ -192,7 +192,7 @@ class Stream:
         return stamp
 
     def replace(self, code: grpc.StatusCode, words: str) -> None:
-        """Have it ended; whoever carries it does so."""
+        """Have it ended by the one who carries it."""
         self.ending = code, words
         self.replaced.set()
 

@@ -94,7 +94,7 @@ def json_line(data: Any, *, allow_nan: bool = True) -> str:
     >>> json_line({"reason": "Größe \x9b2J\u202e"})
     '{"reason": "Größe \\u009b2J\\u202e"}'
     """
-    # JSON itself writes out what is below a space, and leaves the rest to whoever reads it.
+    # JSON itself writes out what is below a space, and leaves the rest to anybody who reads it.
     text = json.dumps(data, ensure_ascii=False, allow_nan=allow_nan)
     if not hides(text):
         return text
@@ -136,7 +136,7 @@ OUTGOING_BYTES = 16
 
 def spelled(digest: bytes) -> str:
     """The first 16 bytes of a digest as eight words of five letters, each word two bytes.
-    Compare it by voice or in person; whoever forwards cards and plans could also forward a false fingerprint.
+    Compare it by voice or in person; anybody who forwards cards and plans could also forward a false fingerprint.
 
     >>> spelled(bytes(range(16)))
     'babad-bamag-bibaj-bimal-boban-bomar-bubat-bumaz'

@@ -14,7 +14,7 @@
 
 All numbers are little-endian. What is unused makes a vector begin after 64 bytes: computing on numbers that lie askew
 takes half as long again. TLS already authenticates what travels, so there is no checksum. Whether numbers are
-finite and plausible is for whoever knows the problem; here only their form is checked.
+finite and plausible is for anybody who knows the problem; here only their form is checked.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ def edge_weights(graph: Any, n: int, links: np.ndarray, labels: Any, rule: Any) 
     """What to weigh a graph by: a matrix of its edges' weights where `rule` says so, else the rule itself.
 
     An agent keeps what its links leave of 1. Weights other than 1 under another rule's name are refused: the averages
-    would be others than whoever drew the graph had in mind.
+    would be others than the author of the graph had in mind.
     """
     if not isinstance(rule, str):
         return rule

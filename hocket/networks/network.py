@@ -86,7 +86,7 @@ class Network:
     @classmethod
     def path(cls, n: int, *, weights: Weights = "paper") -> Network:
         """A line, each agent linked to the next.
-        The worst case: slowest mixing, and whoever stands in the middle cuts it.
+        The worst case: slowest mixing, and anybody who stands in the middle cuts it.
         """
         return cls(topologies.path(n), weights=weights, n=n, name=f"path:{n}")
 

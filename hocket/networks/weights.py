@@ -137,7 +137,7 @@ def from_matrix(n: int, links: Links, matrix: Any, sends: Sends | None = None) -
     own = B.diagonal()
     for agent in np.flatnonzero(own <= 0)[:1]:
         raise BadNetwork(
-            f"B[{agent}, {agent}] = 0, but an agent must keep a share of its own word; make it positive"
+            f"B[{agent}, {agent}] = 0, but an agent must keep a share of its own message; make it positive"
         )
     outgoing = np.ones((len(links), 2), dtype=bool) if sends is None else sends
     said = np.concatenate([links[outgoing[:, 0]], links[outgoing[:, 1]][:, ::-1]]) @ [n, 1]

@@ -22,7 +22,7 @@ BLOCK = 512
 
 
 class Bits:
-    """Fair bits one after the other, from whoever gives bytes."""
+    """Fair bits one after the other, from any source of bytes."""
 
     def __init__(self, more: Callable[[int], bytes]):
         self._more = more

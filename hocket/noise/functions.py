@@ -63,7 +63,7 @@ class Family(ABC):
         return None
 
     def usual_bend(self, dim: int, functions: int, failure: float) -> float | None:
-        """How much so many functions with standard normal coefficients bend at most, save with this probability."""
+        """How much so many functions with standard normal coefficients bend at most, except with this probability."""
         return None
 
     def coefficients(

@@ -76,7 +76,7 @@ def values(sd: Any) -> tuple[Any, ...]:
 
 
 def hashable(sd: Any) -> Any:
-    """σ for whoever keeps or compares it."""
+    """σ for anybody who keeps or compares it."""
     if _is_table(sd):
         return tuple(sd.items())
     return sd if _is_tuple(sd) else float(sd)

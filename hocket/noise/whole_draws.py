@@ -1,8 +1,7 @@
 """Noise in whole numbers of a grid, for a run in one place: drawn on the host before the first round.
 
-No compiled code draws a discrete Gaussian. What is drawn becomes a table, for whoever looks at the run; agents do not
-use it, since all of it is in the sum that they descend (`StoredSum`).
-"""
+No compiled code draws a discrete Gaussian. What is drawn becomes a table, for anybody who looks at the run; agents do
+not use it, since all of it is in the sum that they descend (`StoredSum`)."""
 
 from __future__ import annotations
 

@@ -217,9 +217,9 @@ def search_coalitions(
 class Star(NamedTuple):
     """An agent and some of its neighbours: all that is honest.
 
-    Whoever the f colluders are, all but f of an agent's neighbours stay honest. An adversary that knows everything of
-    everybody but the agent and those neighbours knows what the f know, and more; and to know more only sharpens a
-    Gaussian posterior. So no coalition of f knows a gradient better than the best of such adversaries does.
+    No matter who the f colluders are, all but f of an agent's neighbours stay honest. An adversary that knows
+    everything of everybody but the agent and those neighbours knows what the f know, and more; and to know more only
+    sharpens a Gaussian posterior. So no coalition of f knows a gradient better than the best of such adversaries does.
     """
 
     centre: int

@@ -1,6 +1,6 @@
 """The public form of the objectives: what a gradient is made of, once the model is known and only its numbers are not.
 
-Whoever plans a run tells everybody what is fitted: a regression, a polynomial, a network. That is no secret, and it
+Anybody who plans a run tells everybody what is fitted: a regression, a polynomial, a network. That is no secret, and it
 helps a listener: gradients at many points are then many equations about the same few numbers.
 """
 
@@ -103,8 +103,8 @@ def polynomials(degree: int, dim: int = 1) -> Family:
 
 @cache
 def centred(degree: int, dim: int = 1) -> Family:
-    """Σ over coordinates and even powers of c_p (x − a)^p: for whoever knows that each is the same on both sides of
-    some centre. It has no slope of its own that an anchor could hide.
+    """Σ over coordinates and even powers of c_p (x − a)^p: for anybody who knows that each is the same on both sides of
+    some centre. It has no slope of its own that persistent noise could hide.
     """
     powers = np.arange(2, degree + 1, 2)
 
@@ -165,9 +165,8 @@ def logistic(dim: int, samples: int, *, l2: float = 0.0, reduction: Reduction = 
 def of_problem(problem: Problem, agent: int) -> tuple[Family, Parameters]:
     """The form of one agent's objective with all real numbers in its data unknown, and what they truly are.
 
-    Of samples, whole numbers, labels that are -1, 0 or 1 and weights are taken to be public: whoever must tell one of
-    two values finds it with the rest.
-    """
+    Of samples, whole numbers, labels that are -1, 0 or 1 and weights are taken to be public: anybody who must tell one
+    of two values finds it with the rest."""
     group, place = problem.place(agent)
     data = jax.tree.map(np.asarray, group.data_of(place))
     theta, form = _unknown(group.objective, data)

@@ -203,7 +203,7 @@ def _numpy(array: Any) -> np.ndarray:
 
 
 def _array(x: np.ndarray) -> Any:
-    """NumPy's numbers as the library takes them; whoever has a cost of its has imported it."""
+    """NumPy's numbers as the library takes them; anybody who has a cost of its has imported it."""
     library: Any = sys.modules.get("decent_array")
     return x if library is None else library.interoperability.from_numpy(x)
 

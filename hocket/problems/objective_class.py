@@ -1,6 +1,6 @@
 """The class of objectives: what is public of their form, before anybody's data are known.
 
-A theorem about privacy speaks of a class, and whoever listens may know it too. It is derived from a problem, or
+A theorem about privacy speaks of a class, and anybody who listens may know it too. It is derived from a problem, or
 declared; members of a federation sign it with their plan.
 """
 

@@ -36,8 +36,8 @@ class Channel:
     """What befalls messages on their way, and agents, at random in every round; for `solve` and `sweep`.
     Choose it to see what an algorithm is worth on links that fail: `run.remarks` says whether it is exact there.
 
-    Whoever receives nothing from a neighbour in a round gives that weight to its own message, unless its algorithm does
-    better (`link_needs`). Push methods do: what was missed comes with the next message that arrives.
+    Anybody who receives nothing from a neighbour in a round gives that weight to its own message, unless its algorithm
+    does better (`link_needs`). Push methods do: what was missed comes with the next message that arrives.
 
     >>> print(Channel(loss=0.1, burst=4, inactive=0.2, delay=2))
     10% of messages lost in runs of 4, 20% of agents inactive, messages up to 2 rounds late

@@ -84,7 +84,7 @@ def _of_rss_nb(algorithm: RssNb) -> Coverage:
 
 @coverage.of(RssLb)
 def _of_rss_lb(algorithm: RssLb) -> Coverage:
-    # Pairwise noise cancels whatever it is; balance is up to whoever brings the noise along, and checked in a run.
+    # Pairwise noise cancels whatever it is; balance is up to the one who brings the noise along, and checked in a run.
     unproved = () if algorithm.given is None else ("your own noise is balanced",)
     return replace(_within(algorithm.delta, algorithm.given), unproved=unproved)
 

@@ -107,7 +107,7 @@ class Run:
 
     x: Float[np.ndarray, "agents dim"]
     """The agents' last states. An agent's own row is not safe to publish: it holds its last gradient, with no noise on
-    it, and whoever sees it has no certificate any more. Publish `published`."""
+    it, and anybody who sees it has no certificate any more. Publish `published`."""
     gap: float
     """max_j Σ_i f_i(x_j) − f*; NaN where f* is not known. Where `looked_at` is below the number of agents, over those
     only, which are the farthest from the mean: then the gap of all is this or more."""

@@ -78,7 +78,7 @@ def save_run(run: Run, folder: Path) -> Path:
         "released" in vars(run) or (run.algorithm is not None and withholds_x(run.algorithm))
     ):
         arrays |= {"published": run.published}
-        arrays |= {f"last words/{i}": row for i, row in enumerate(run.released.words)}
+        arrays |= {f"last messages/{i}": row for i, row in enumerate(run.released.words)}
         arrays |= {f"last noise/{kind}": row for kind, row in run.released.noise.items()}
     if run.path is not None:
         arrays["path"] = run.path
@@ -174,7 +174,7 @@ def _last_exchange(arrays: dict[str, np.ndarray]) -> Callable[[], LastExchange] 
     """The exchange after the last round, if it was kept."""
     if "published" not in arrays:
         return None
-    said = _under("last words/", arrays)
+    said = _under("last messages/", arrays)
     words = tuple(said[str(i)] for i in range(len(said)))
     kept = LastExchange(arrays["published"], words, _under("last noise/", arrays))
     return lambda: kept

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from hocket.algorithm import Algorithm
 from hocket.algorithms import Centralised
 from hocket.algorithms.function_sharing import functions_of
+from hocket.claims import foreign
 from hocket.networks.network import Network
 from hocket.problems.objective_class import ANY, ObjectiveClass
 from hocket.problems.problem import Problem
@@ -202,7 +203,8 @@ def _assumptions(job: Job) -> tuple[Assumption, ...]:
 
 def _of_the_paper(algorithm: Algorithm) -> Assumption:
     name, altered = type(algorithm).__name__, coverage(algorithm).altered
-    if coverage(algorithm).analysed and not altered:
+    analysed = coverage(algorithm).analysed and not altered and not foreign(algorithm)
+    if analysed:
         why = "covered"
     elif altered:
         why = f"analysed by the paper as printed, and not with {altered}"
@@ -210,7 +212,7 @@ def _of_the_paper(algorithm: Algorithm) -> Assumption:
         why = "not one of the algorithms that the paper analyses"
     return Assumption(
         "the algorithm is one of the paper's",
-        coverage(algorithm).analysed and not altered,
+        analysed,
         f"{name} is {why}" + ("" if type(algorithm) is not Centralised else ", being a single agent"),
     )
 

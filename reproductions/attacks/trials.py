@@ -42,7 +42,7 @@ FEWER = 10
 """How many times fewer epochs DP-SGD trains for, since its noise grows with the number of steps; not tuned further."""
 GUESS = "nothing heard"
 FIRST, ALL = "first exchange", "all exchanges"
-WORDS, AVERAGED, FINAL = "last word", "words averaged", "final model"
+WORDS, AVERAGED, FINAL = "last message", "words averaged", "final model"
 RECONSTRUCT, WHOSE, MEMBER, ADVANTAGE, ACCURACY, CANARY = (
     "relative error of a sample",
     "whose sample it is, AUC",

@@ -84,7 +84,7 @@ def tightest(name: str) -> tuple[bool, float]:
 def added(run: Run, step: Step = INVERSE_SQRT) -> Float[np.ndarray, "rounds senders receivers dim"]:
     """d: what noise added to every message of a kept run, in units of a gradient; zero where there is no link.
 
-    The diagonal is what an agent adds to its own word before it mixes: its noise in RSS-NB, nothing in RSS-LB.
+    The diagonal is what an agent adds to its own message before it mixes: its noise in RSS-NB, nothing in RSS-LB.
     """
     assert run.transcript is not None
     assert run.path is not None

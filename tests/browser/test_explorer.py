@@ -164,7 +164,7 @@ def test_the_forecast_follows_noise_anchor_rounds_and_listener(explored):
     expect(words).to_contain_text("over 100 rounds")
     page.locator("#threat").select_option("states")
     changed()
-    assert "and a tap on all words" in seen[-1]
+    assert "and an eavesdropper on all links" in seen[-1]
     page.get_by_role("button", name="Nobody").click()
     expect(words).to_contain_text("Of each gradient")  # a tap listens without any insider
     collude(page, *range(6))

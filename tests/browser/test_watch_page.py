@@ -79,7 +79,7 @@ def test_it_says_how_the_run_stands_and_stays_true(opened, watched, served):
     # What changes on the disk changes on the page, and what a tab is called.
     watched.write(watched.lines(rounds=250))
     expect(page.get_by_text("500 of 1,000 rounds")).to_be_visible(timeout=5000)
-    expect(cards.nth(1)).to_contain_text("the last word came from clinic-b, 12 ms later")
+    expect(cards.nth(1)).to_contain_text("the last message came from clinic-b, 12 ms later")
     assert page.title().startswith("clinic-c: 500 of 1,000 rounds")
     growing = {
         "movement": 0.9,

@@ -81,5 +81,5 @@ def test_bad_input_is_refused_by_all_processes_alike(two):
 def test_traffic_is_said_in_words(two):
     facts = two.facts("rss-lb")
     assert facts["remarks"][-1].startswith("played as 2 shards in 2 processes: 2 of 7 links cross")
-    # Two links cross; each end tells the other its own word of two numbers.
+    # Two links cross; each end tells the other its own message of two numbers.
     assert facts["cluster"]["bytes_needed"] == 2 * 2 * 2 * 8

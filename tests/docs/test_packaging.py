@@ -124,7 +124,7 @@ def test_the_wheel_and_the_sdist_install_into_a_clean_environment(tmp_path: Path
 
 
 def check_types(folder: Path, python: Path) -> None:
-    """Whoever checks strictly sees hocket's types: a mistake is found, and nothing else is complained of."""
+    """Anybody who checks strictly sees hocket's types: a mistake is found, and nothing else is complained of."""
     if importlib.util.find_spec("pyright") is None:  # `make check` installs it
         return
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""What a member, or whoever solved something, finds on its disk again: journals, accounts and saved runs."""
+"""What a member, or anybody who solved something, finds on its disk again: journals, accounts and saved runs."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def feed(door: Door, data: bytes, tally: Tally) -> None:
 
 
 def inputs(door: Door, name: str, start: int, count: int) -> Iterator[bytes]:
-    """Inputs by number: the same for the same door and number, whoever asks."""
+    """Inputs by number: the same for the same door and number, no matter who asks."""
     for number in range(start, start + count):
         yield door.input(Random(f"{name} {number}"))
 

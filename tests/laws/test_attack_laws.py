@@ -31,7 +31,7 @@ RING = hk.Network.cycle(5)
 @settings(max_examples=10)
 @given(network=networks(), seed=st.integers(0, 2**32), level=st.floats(0.01, 10))
 def test_whoever_knows_all_words_and_all_noise_knows_every_gradient(row, network, seed, level):
-    """Nothing but unknown noise hides a gradient; RSS-LB does not even have that once all words are heard."""
+    """Nothing but unknown noise hides a gradient; RSS-LB does not even have that once all messages are heard."""
     run = hk.solve(
         quadratics(network.n, DIM, seed),
         network,
@@ -136,7 +136,7 @@ def check_rate(steps: list[int]) -> dict[int, float]:
     ratios: dict[int, list[float]] = {k: [] for k in steps}
     errors: dict[int, list[float]] = {k: [] for k in steps}
     for seed in SEEDS:
-        # Noise is scaled by the step, and so is what was heard: small steps change nothing but keep gradients still.
+        # Noise is scaled by the step, and so is what was received: small steps change nothing but keep gradients still.
         run = hk.solve(
             problem,
             RING,

@@ -49,7 +49,7 @@ def test_errors_are_as_large_as_predicted(plan, sight):
             ratios += (error[noisy] / sd[noisy]).tolist()
             assert (error[~noisy] < 1e-6).all()  # what only rounding blurs is right
     if ratios:
-        # The median of |N(0, 1)| is .67; a dozen seeds of some numbers that hang together.
+        # The median of |N(0, 1)| is .67; a dozen seeds of some numbers that are connected.
         assert 0.3 < np.median(ratios) < 1.2
 
 

@@ -28,7 +28,7 @@ def transcript(row: Row, network: hk.Network, seed: int, level: float) -> hk.Run
 
 
 def added(run: hk.Run) -> np.ndarray:
-    """What noise added to every word: (rounds, senders, receivers, dim), zero where there is no link."""
+    """What noise added to every message: (rounds, senders, receivers, dim), zero where there is no link."""
     words, n = run.transcript.words[0], run.network.n
     out = np.zeros((len(words), n, n, words.shape[-1]))
     for j in range(n):
@@ -53,7 +53,7 @@ def test_noise_sums_to_zero_after_mixing(row, network, seed, level):
 @pytest.mark.parametrize("row", SPEAKING, ids=str)
 @given(network=networks(), seed=st.integers(0, 2**32), level=st.floats(0.01, 100))
 def test_noise_stays_within_its_bound(row, network, seed, level):
-    """‖d‖ ≤ Δ for every word of every round."""
+    """‖d‖ ≤ Δ for every message of every round."""
     run = transcript(row, network, seed, level)
     alpha = STEP.table(1, ROUNDS)
     size = np.linalg.norm(added(run), axis=-1) / alpha[:, None, None]

@@ -268,11 +268,11 @@ def test_what_the_documents_say_about_attacks() -> None:
     for method in ("RSS-NB, noise 1", "RSS-LB, noise 1", "FS, noise 1"):
         assert 0.1 < mean(reconstruct, "batch of 1, first exchange", method) < 0.4
         if method.startswith("RSS"):
-            assert mean(whose, "last word", method) < mean(whose, "last word", "DGD")
+            assert mean(whose, "last message", method) < mean(whose, "last message", "DGD")
         undiminished = mean(member, "final model", method) / mean(member, "final model", "DGD")
         assert undiminished == pytest.approx(1, abs=0.05)
     assert mean(member, "final model", "DGD") > 0.58
     joint = "joint average"  # of which only the sum is there to attack
     assert mean(reconstruct, "batch of 1, first exchange", joint) > 0.5
     assert mean(reconstruct, "four numbers, the sum attack", joint) < 0.2
-    assert mean(whose, "last word", joint) == pytest.approx(0.5, abs=0.02)
+    assert mean(whose, "last message", joint) == pytest.approx(0.5, abs=0.02)

@@ -145,7 +145,7 @@ def test_a_run_says_what_a_certificate_needs():
 
 
 def test_one_record_more_shows_in_rounds_and_rate_so_nothing_is_said_of_it():
-    """51 rounds for 50: whoever counts them knows. Of a record replaced all that is public stays the same."""
+    """51 rounds for 50: anybody who counts them knows. Of a record replaced all that is public stays the same."""
     how: dict[str, Any] = {
         "test": clouds(9, 9),
         "epochs": 10,

@@ -100,12 +100,12 @@ def test_steps_that_change_are_refused() -> None:
 def test_the_table_says_where_an_attack_does_not_apply_and_why() -> None:
     rows = [
         Row(RECONSTRUCT, SUMS, "RSS-NB, noise 1", Rate(1e-6, 0.0, 0.0, 0.0)),
-        Row(RECONSTRUCT, SUMS, "RSS-LB, noise 1", None, "each neighbour is told another word"),
+        Row(RECONSTRUCT, SUMS, "RSS-LB, noise 1", None, "each neighbour is told another message"),
     ]
     table = attack_table(rows, Effort(seeds=1))
     assert table.rows == ((RECONSTRUCT, SUMS, "exact", "does not apply"),)
-    assert "each neighbour is told another word (RSS-LB)" in attack_notes(rows)[-1]
-    assert rows[1].data()["does_not_apply"] == "each neighbour is told another word"
+    assert "each neighbour is told another message (RSS-LB)" in attack_notes(rows)[-1]
+    assert rows[1].data()["does_not_apply"] == "each neighbour is told another message"
 
 
 @pytest.mark.endurance

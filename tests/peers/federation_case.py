@@ -39,7 +39,7 @@ PORTS = contextlib.ExitStack()
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that are kept for whoever is told of them until the test is over."""
+    """Ports that are kept for anybody who is told of them until the test is over."""
     return PORTS.enter_context(held_ports(count))
 
 

@@ -193,7 +193,7 @@ class Honest:
 
 @dataclass
 class Ear:
-    """An honest member's channels, with an ear on what goes out to whoever is there."""
+    """An honest member's channels, with an ear on what goes out to anybody who is there."""
 
     channels: Any
     honest: Honest

@@ -52,7 +52,7 @@ class OnMeans(Script):
 
 
 class Late(Script):
-    """Keeps all words of some rounds back, and says them in the reverse order in a later one."""
+    """Keeps all messages of some rounds back, and says them in the reverse order in a later one."""
 
     def __init__(self, at: int):
         self.at = at
@@ -69,7 +69,7 @@ class Late(Script):
 
 
 class Repeats(Script):
-    """Says all words that it has told or heard again with every word of a round."""
+    """Says all messages that it has told or heard again with every message of a round."""
 
     async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
         known = hand.memory.setdefault("known", [])
@@ -84,7 +84,7 @@ class Repeats(Script):
 
 
 def told(change: Callable[[bytes], bytes]) -> Change:
-    """Other numbers, signed by whoever tells them."""
+    """Other numbers, signed by anybody who tells them."""
     return lambda hand, to, frame, message: [signed(hand, frame.round, change(bytes(frame.parts[1])))]
 
 
@@ -173,10 +173,10 @@ MEANS = (
     _on("mean: short", "a number less", told(lambda one: one[:-NUMBER])),
     _on("mean: long", "a number more", told(lambda one: one + bytes(NUMBER))),
     _on("mean: odd", "a byte less", told(lambda one: one[:-1])),
-    _on("mean: apart", "another word to each", apart),
-    _on("mean: apart, restart", "another word to each, and a restart", apart, restart=("ash", 6)),
-    _on("two: mean: apart", "two of them, another word to each", apart, members=2),
-    _on("mean: two words", "another word for the same round", twice),
+    _on("mean: apart", "another message to each", apart),
+    _on("mean: apart, restart", "another message to each, and a restart", apart, restart=("ash", 6)),
+    _on("two: mean: apart", "two of them, another message to each", apart, members=2),
+    _on("mean: two words", "another message for the same round", twice),
     _on("mean: a bit", "numbers that were changed after they were signed", touched(_flipped)),
     _on("mean: unsigned", "no signature", touched(lambda parts: [*parts[:2], b""])),
     _on("mean: no parts", "nothing at all", touched(lambda parts: [])),
@@ -204,10 +204,10 @@ MEANS = (
     _once("means of odd sizes", "signed words of odd lengths", of_odd_sizes, at=1),
     _once("malformed means", "words of the wrong form", malformed(Kind.STATE_SUM)),
     _once("malformed means, restart", "and a restart", malformed(Kind.STATE_SUM), restart=("ash", 6)),
-    _script("means late", "all words kept back, then in the wrong order", lambda: Late(6)),
-    _script("means after the end", "all words with its last one", lambda: Late(10)),
+    _script("means late", "all messages kept back, then in the wrong order", lambda: Late(6)),
+    _script("means after the end", "all messages with its last one", lambda: Late(10)),
     _script("means late, restart", "the same to one who starts again", lambda: Late(6), restart=("ash", 6)),
-    _script("means repeated", "all words again in every round", Repeats),
+    _script("means repeated", "all messages again in every round", Repeats),
     _script("means repeated, restart", "the same to one who starts again", Repeats, restart=("ash", 6)),
     _script("refused means", "ten thousand that nobody signed", lambda: Flood(refused, MANY)),
     _script("good means", "a thousand for one round, signed anew each", lambda: Flood(others, MANY // 10)),

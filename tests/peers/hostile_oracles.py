@@ -107,7 +107,7 @@ def unplanned(stage: Stage, one: Honest) -> Iterator[str]:
 
 
 def badly_ended(stage: Stage) -> Iterator[tuple[str, str]]:
-    """Whoever neither finished, nor named a culprit, nor waits for one."""
+    """Anybody who neither finished, nor named a culprit, nor waits for one."""
     excused = set(stage.coalition)
     for name, one in stage.honest.items():
         if one.error is not None:
@@ -123,7 +123,7 @@ def badly_ended(stage: Stage) -> Iterator[tuple[str, str]]:
     waiting = {name: one for name, one in stage.honest.items() if name not in excused}
     if stage.deviation.voted_out and _hang_together(stage):
         yield from ((name, "still waits for one whom all have voted to drop") for name in waiting)
-    # Whoever waits for one who waits for a culprit waits for it as well.
+    # Anybody who waits for one who waits for a culprit waits for it as well.
     while found := {
         name for name, one in waiting.items() if excused & set(one.status.get("waiting_for", ()))
     }:
@@ -231,7 +231,7 @@ def _off(stage: Stage, one: Honest, said: Said, role: MemberRole) -> float:
 def _next_state(
     stage: Stage, one: Honest, played: Played, spoke: MemberRole, received: MemberRole
 ) -> np.ndarray:
-    """Where the planned step leads from what was heard, noise functions included."""
+    """Where the planned step leads from what was received, noise functions included."""
     talk = planned_talk(stage, one, spoke, played.k, one.states[played.k][0])
     outgoing = next(talk)
     own, weights = received.weights(played.k)

@@ -28,7 +28,7 @@ ENDLESS = {"pings": framed(Opcode.PING) * 1000, "pongs": framed(Opcode.PONG) * 1
 PASSING = ("drops", "delays", "reorders", "duplicates", "changes a bit")
 """Done to connections that stand; for any other deed they are cut first."""
 MEETING = ("says joined", "says again", "answers nonsense", "closes", "replays", "cross-connects", *ENDLESS)
-"""Done to whoever comes."""
+"""Done to anybody who comes."""
 
 
 class HostileRelay(Relay):

@@ -80,7 +80,7 @@ class Echo(Script):
     async def hears(self, hand: Hand, event: Event) -> Event | None:
         if isinstance(event, Received) and (frame := opened(event.message)).kind is Kind.MESSAGE:
             hand.memory[event.neighbour, frame.round] = frame
-            if frame.round > 1:  # its own word for the round is held back until the victim has spoken
+            if frame.round > 1:  # its own message for the round is held back until the victim has spoken
                 await hand.channels.send(event.neighbour, pack(echoed(frame, self.sign)))
         return event
 
@@ -106,7 +106,7 @@ class Repeats(Script):
 
 
 class Late(Script):
-    """Says the words of two rounds in the wrong order where it can, and every word late."""
+    """Says the words of two rounds in the wrong order where it can, and every message late."""
 
     async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
         if opened(message).kind is Kind.MESSAGE:
@@ -115,7 +115,7 @@ class Late(Script):
 
 
 class Flood(Script):
-    """So many messages to one neighbour before its first word of some round."""
+    """So many messages to one neighbour before its first message of some round."""
 
     def __init__(self, make: Callable[[Hand, int], bytes], count: int, *, at: int = 3):
         self.make, self.count, self.at, self.begun = make, count, at, False

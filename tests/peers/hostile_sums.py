@@ -40,7 +40,7 @@ def at_point(point: bytes) -> Change:
 
 
 def unasked(hand: Hand, to: str, frame: Frame, message: bytes) -> list[bytes]:
-    """Numbers in every word, whether they are due or not; elm has a link beside the tree in every topology."""
+    """Numbers in every message, whether they are due or not; elm has a link beside the tree in every topology."""
     point, *found = frame.parts
     return [pack(frame._replace(parts=[point, *(found or [bytes(3 * NUMBER)])]))]
 

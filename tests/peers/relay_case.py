@@ -61,7 +61,8 @@ def start_relay(
 
 
 class CompanyProxy:
-    """Passes CONNECT on for whoever has the password, and keeps what it saw. Use it inside `async with proxy(...)`."""
+    """Passes CONNECT on for anybody who has the password, and keeps what it saw. Use it inside `async with
+    proxy(...)`."""
 
     def __init__(self, password: str, allowed: Sequence[int]):
         self.password = password

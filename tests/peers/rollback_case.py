@@ -1,9 +1,8 @@
 """A member whose disk is put back to how it was some rounds ago, beside a neighbour who makes use of that.
 
 The neighbour lets nobody but the victim get on, so that all others still have the words of the round that the victim
-repeats, and says another word than before in that round. A victim that went on from there would come to another state,
-and would say another word under noise that it has used already.
-"""
+repeats, and says another message than before in that round. A victim that went on from there would come to another
+state, and would say another message under noise that it has used already."""
 
 from __future__ import annotations
 
@@ -19,8 +18,8 @@ from unittest import mock
 import numpy as np
 
 from hocket.federation.runtime.secure_sum import BEGINNING
-from hocket.links.journals import records
 from hocket.links.events import Event, Joined, Received
+from hocket.links.journals import records
 from hocket.links.wire import Frame, Kind, pack
 
 from .hostile import Deviation, Hand, Honest, Script
@@ -173,7 +172,7 @@ class RolledBack(Stage):
 
 def scene(last: int, *, hides: bool = False, together: bool = False) -> Deviation:
     """What the hostile neighbour does in all of these."""
-    what = "another word for a round that a victim repeats"
+    what = "another message for a round that a victim repeats"
     return Deviation("rollback", what, lambda: Exploits(last, hides=hides, together=together))
 
 

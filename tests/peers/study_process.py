@@ -1,4 +1,4 @@
-"""One member of a study as a process, slowly: every exchange of every sum can be met by whoever kills it.
+"""One member of a study as a process, slowly: every exchange of every sum can be met by anybody who kills it.
 
 Its arguments are the folder of all members and its name; STUDY_PAUSE in the environment says how slowly.
 """

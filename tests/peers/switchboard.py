@@ -22,7 +22,7 @@ class Switchboard:
         """Bytes handed over so far."""
 
     def plug_in(self, name: str) -> MemoryChannels:
-        """This member's channels; whoever is plugged in already hears of it, and is heard of."""
+        """This member's channels; anybody who is plugged in already hears of it, and is heard of."""
         self.queues[name] = asyncio.Queue()
         for other in self._neighbours(name):
             self._announce(name, other)

@@ -61,7 +61,7 @@ def test_a_run_over_ipv6(tmp_path, listen):
 
 @pytest.mark.parametrize("variable", ["https_proxy", "http_proxy", "grpc_proxy"])
 def test_members_dial_each_other_directly(monkeypatch, variable):
-    """The proxy that the variable names is dead; whoever asks it gets nowhere."""
+    """The proxy that the variable names is dead; anybody who asks it gets nowhere."""
     address, dead = (f"127.0.0.1:{port}" for port in free_ports(2))
     monkeypatch.setenv(variable, f"http://{dead}")
     monkeypatch.delenv("no_proxy", raising=False)

@@ -438,7 +438,7 @@ def test_a_record_that_weighs_more_than_is_counted_is_refused():
 
 
 def test_two_records_that_are_farther_apart_than_is_counted_are_refused():
-    """Each weighs less than 1, and whoever has one in the other's place moves the objective by 1.4."""
+    """Each weighs less than 1, and anybody who has one in the other's place moves the objective by 1.4."""
     rows = np.array([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
     task = LeastSquaresTask(rows, np.array([0.7, -0.7]))
     for sensitivity, protect, fits in (
@@ -620,7 +620,7 @@ def test_secret_coins_are_planned_signed_run_and_composed():
     assert "losses of all rounds add up" in both.words[1]
     beside = check_certificate(again, earlier=[before(plain)])
     assert both.composed_epsilon < beside.composed_epsilon < gdp.epsilon(beside.composed, 1e-6)
-    # Whoever leaves takes noise along, and coins still count.
+    # Anybody who leaves takes noise along, and coins still count.
     left = certificate_of_plan(plan, leavers=[3])
     assert found.epsilon < left.epsilon(1e-6) < known
     said = left.assumptions

@@ -21,7 +21,7 @@ SQUARES = hk.least_squares(ROWS, RNG.normal(size=(4, 30)), feasible=hk.Box(-9.0,
 
 
 class Scales(Switchboard):
-    """Weighs every word that is carried, once however often it is said again."""
+    """Weighs every message that is carried, once however often it is said again."""
 
     def __init__(self, pairs):
         super().__init__(pairs)

@@ -20,8 +20,8 @@ from hocket.federation.runtime.member import Member
 from hocket.federation.runtime.noise_shares import ChainStreams
 from hocket.federation.runtime.secure_sum import BEGINNING
 from hocket.federation.workloads.task import GradientTask
-from hocket.links.keys import noise_keys
 from hocket.links.events import Received
+from hocket.links.keys import noise_keys
 from hocket.links.wire import Kind, pack
 from hocket.secagg.group import FixedPoint, Words, add, negate
 
@@ -63,7 +63,7 @@ class ShowsAnother(Script):
         return event
 
     def _masks(self, hand: Hand, k: int) -> Words:
-        """What the root's own masks take off the sum of all words, at the points where it has put members."""
+        """What the root's own masks take off the sum of all messages, at the points where it has put members."""
         peer = hand.memory["session"].peer
         total = np.zeros((2, DIMENSION), np.uint64)
         for other in peer.role.present:

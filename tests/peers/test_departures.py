@@ -40,7 +40,7 @@ async def outcomes(federation: Federation, names: tuple[str, ...], **options: An
 
 
 def test_an_unsafe_remainder_stops_the_run_and_wants_the_operators_word(tmp_path):
-    """Three of RSS-LB are left, one may collude: whoever is between the two others knows both exactly."""
+    """Three of RSS-LB are left, one may collude: anybody who is between the two others knows both exactly."""
     federation = Federation(
         tmp_path, members=4, topology="complete", algorithm={"name": "rss-lb", "delta": 1.0}
     )

@@ -1,4 +1,4 @@
-"""A new plan that goes on from what an earlier run published: masked from its first word, or refused."""
+"""A new plan that goes on from what an earlier run published: masked from its first message, or refused."""
 
 from __future__ import annotations
 

@@ -225,7 +225,7 @@ def test_a_word_has_as_many_arrays_as_the_algorithm_says():
 
 def test_two_who_crashed_in_one_sum_tell_each_other_what_both_have_forgotten():
     """Ash is in the second exchange of a round, birch still in the first, both were killed and connected before either
-    had its words ready: the first word is not on birch's disk, and nobody else will say it."""
+    had its words ready: the first message is not on birch's disk, and nobody else will say it."""
 
     def said(exchange: int) -> bytes:
         return pack(Frame(Kind.MESSAGE, PLAN, 3, exchange, [b"word"]))

@@ -101,7 +101,7 @@ class Scene:
                 await self.talk(0.1)
 
     def check(self) -> None:
-        """Whatever was heard came from whom it says, and was meant for whoever heard it."""
+        """Whatever was heard came from whom it says, and was meant for the one who heard it."""
         for name, words in self.received.items():
             assert all(word == f"{sender} to {name}".encode() for sender, word in words)
 
@@ -287,7 +287,7 @@ def test_pauses_grow_and_are_short_again_after_a_long_time(monkeypatch):
 
 
 async def break_all(stage: Scene, deed: str) -> None:
-    """Cut every connection, and let the relay behave in another way; what was heard so far is forgotten."""
+    """Cut every connection, and let the relay behave in another way; what was received so far is forgotten."""
     stage.relay.deed = deed
     stage.relay.cut()
     await asyncio.sleep(0.05)

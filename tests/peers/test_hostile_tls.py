@@ -97,7 +97,7 @@ def test_no_deviation_does_harm_over_real_links(tmp_path, half):
 
 
 class Refusing(GrpcChannels):
-    """Elm's links: whoever calls is refused, in words of elm's own choice."""
+    """Elm's links: anybody who calls is refused, in words of elm's own choice."""
 
     code = grpc.StatusCode.ALREADY_EXISTS
     words = "another process speaks for you"

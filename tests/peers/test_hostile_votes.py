@@ -29,7 +29,7 @@ HIDDEN = 1e-6
 
 
 class Guess(NamedTuple):
-    """What a coalition makes of one word: the state, and the target if the next word is as bare."""
+    """What a coalition makes of one word: the state, and the target if the next message is as bare."""
 
     round: int
     state: np.ndarray

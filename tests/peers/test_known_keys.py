@@ -92,7 +92,7 @@ def test_a_lost_key_is_replaced_by_whoever_accepts_it_by_name(federation):
 
 
 def test_a_key_that_was_renewed_does_not_come_back(federation):
-    """Whoever stole it would like that."""
+    """Anybody who stole it would like that."""
     sign(federation, swapped(federation.plan, "ash", old=federation.identities))
     with pytest.raises(BadPlan, match=r"the key of ash was .* Its old key has not signed the new one"):
         sign(federation, federation.plan)
@@ -225,7 +225,8 @@ def test_whoever_is_new_changes_nothing(names: Collection[str]):
 
 
 def test_a_run_does_not_go_back_to_an_older_plan_with_a_key_that_was_renewed(federation):
-    """Whoever stole the old key has the old plan as well, signed by all, and hands it to one who runs the new one."""
+    """Anybody who stole the old key has the old plan as well, signed by all, and hands it to one who runs the new
+    one."""
     older, cedar = federation.plan, federation.home("cedar")
     newer = swapped(older, "ash", old=federation.identities)
     sign(federation, newer)

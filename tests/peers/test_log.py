@@ -1,4 +1,4 @@
-"""The log of a run: nobody can fill the disk through it, or steer the terminal of whoever reads it."""
+"""The log of a run: nobody can fill the disk through it, or steer the terminal of its reader."""
 
 from __future__ import annotations
 

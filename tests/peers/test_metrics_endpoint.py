@@ -121,7 +121,7 @@ def test_a_crowd_takes_few_descriptors_and_keeps_nobody_out(tmp_path):
                 await asyncio.sleep(0)
                 most = max(most, descriptors() - before - len(crowd))
             assert (await asked)[0] == 200
-            assert AT_ONCE <= most <= AT_ONCE + 4  # its own, and that of whoever asks
+            assert AT_ONCE <= most <= AT_ONCE + 4  # its own, and that of anybody who asks
         finally:
             for one in crowd:
                 one.close()

@@ -156,7 +156,7 @@ def test_an_unsafe_plan_is_not_written_unless_asked():
     answer = plan("--min-sd", "1", "--unsafe")
     assert answer.data["safe"] is False
     assert any("Accepted as it is: " in line for line in answer.words)
-    # Whoever signs is told once more.
+    # Anybody who signs is told once more.
     signed = hocket_peer("sign", "plan.toml", "--yes", "--accept-unsafe", "--home", NAMES[0])
     assert any("Accepted by each signer" in line for line in signed.words)
     with pytest.raises(BadConfig, match=r"plan\.toml exists"):

@@ -65,7 +65,7 @@ def test_a_plan_is_audited_by_whoever_has_the_file(plan_file, capsys):
     assert main(["audit", "--plan", "plan.toml"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     for words in audit_plan(drawn(algorithm=LITTLE, min_sd=MIN_SD), unsafe=True).words:
-        assert " ".join(words.split()) in shown  # all that whoever signs is shown
+        assert " ".join(words.split()) in shown  # all that anybody who signs is shown
 
 
 def test_more_colluders_may_be_asked_about_and_nothing_else_is_changed(plan_file, capsys):

@@ -1,4 +1,4 @@
-"""A port that was promised is there for whoever was told of it, and for nobody else."""
+"""A port that was promised is there for anybody who was told of it, and for nobody else."""
 
 from __future__ import annotations
 

@@ -299,7 +299,7 @@ def test_what_counts_as_one_address(place, address):
 
 
 def doors(process: psutil.Process) -> set[object]:
-    """Where a process listens for whoever is on this machine."""
+    """Where a process listens for anybody who is on this machine."""
     return {one.laddr for one in process.net_connections("inet") if one.status == psutil.CONN_LISTEN}
 
 

@@ -146,7 +146,7 @@ def test_two_who_leave_one_after_the_other(tmp_path):
 
 
 def test_what_remains_unsafe_stops_the_study_whatever_its_plan_says(tmp_path, identities):
-    """On a ring of four, whoever is left in the middle would know both others."""
+    """On a ring of four, no matter who is left in the middle would know both others."""
     with held_ports(len(NAMES)) as ports:
         some = members(tmp_path, planned(identities, ports, topology="cycle", on_drop="restart"), identities)
         ends = asyncio.run(left_in_round(some, LEAVER, 2))

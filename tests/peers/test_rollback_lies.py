@@ -73,7 +73,7 @@ class Early(Lies):
 
 
 def words_said_twice(folder: Path, script: type[Exploits], *, disk: bool, cut: bool) -> list[str]:
-    """What the victim said twice, put back by one round; with `cut` no honest neighbour hears its last word."""
+    """What the victim said twice, put back by one round; with `cut` no honest neighbour hears its last message."""
     federation = federation_of(folder / "plan", "K4", "rss-nb", colluders=1, rounds=11)
     lying = Deviation("lies", "about what it heard", lambda: script(LAST, hides=False))
     stage = RolledBack(

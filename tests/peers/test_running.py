@@ -40,7 +40,8 @@ def test_members_come_to_the_mean_of_their_targets(tmp_path):
 
 
 def test_a_result_is_there_before_anybody_is_stayed_for(tmp_path):
-    """Whoever starts a finished run again is answered at once; and in a run the result waits for no slow neighbour."""
+    """Anybody who starts a finished run again is answered at once; and in a run the result waits for no slow
+    neighbour."""
     federation = Federation(tmp_path)
     there: list[bool] = []
 

@@ -181,7 +181,7 @@ class Soak:
         return int(_answer(self.nursery, f"{name} {pause}"))
 
     def _alive(self) -> set[str]:
-        """Those who run; whoever does not must have finished."""
+        """Those who run; anybody who does not must have finished."""
         alive = {name for name, number in self.members.items() if psutil.pid_exists(number)}
         for name in self.members.keys() - alive:
             said = (self.federation.folder / f"{name}.err").read_text()

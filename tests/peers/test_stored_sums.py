@@ -1,4 +1,4 @@
-"""Function sharing on a grid over links: one sum of whole numbers per member, made once, and all words of it."""
+"""Function sharing on a grid over links: one sum of whole numbers per member, made once, and all messages of it."""
 
 from __future__ import annotations
 

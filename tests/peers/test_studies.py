@@ -1,4 +1,4 @@
-"""A study over links: the same bits as its rehearsal, whoever is killed on the way."""
+"""A study over links: the same bits as its rehearsal, no matter who is killed on the way."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a coalition sees of a sum: other numbers with the same sum over each honest part, and the very same words.
 
 A witness in exact arithmetic: for any other numbers of honest members that sum to the same over each part that hangs
-together without the coalition, there are masks of their links under which every word of the run is the same, bit for
+together without the coalition, there are masks of their links under which every message of the run is the same, bit for
 bit. Masks are uniform, so either is as likely: the view tells these sums and nothing else.
 """
 

@@ -48,7 +48,7 @@ def test_a_run_that_goes_on(watched: Watched) -> None:
     assert seen.speed.rounds == pytest.approx(8, rel=0.1)  # two rounds in a quarter of a second
     assert seen.speed.received == pytest.approx(2 * seen.speed.said)
     assert seen.seconds_left == pytest.approx(600 / 8, rel=0.1)
-    assert seen.waits == ["Nobody is waited for; the last word came from clinic-b, 12 ms later"]
+    assert seen.waits == ["Nobody is waited for; the last message came from clinic-b, 12 ms later"]
     assert {one.name: one.link for one in seen.neighbours}["clinic-e"] == "connected"
     assert [one.name for one in seen.measured] == ["loss", "disagreement", "movement"]
     assert seen.events[-1].words == "lost clinic-e: the connection was reset"
@@ -149,7 +149,7 @@ def test_a_line_that_a_crash_cut_short_spoils_no_other(tmp_path: Path) -> None:
 def test_on_a_terminal(watched: Watched) -> None:
     """A screen of its own, which Ctrl-C leaves as it was; what is shown last stays."""
     watched.write(waiting_for={"clinic-e": EVIL}, waiting_seconds=9.0)
-    # Whoever starts tests in the background may have Ctrl-C ignored, which children inherit.
+    # Anybody who starts tests in the background may have Ctrl-C ignored, which children inherit.
     code = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
         "from hocket.cli import main; sys.exit(main())"

@@ -1,4 +1,4 @@
-"""A member's folder as a run leaves it at some moment, for whoever looks at it."""
+"""A member's folder as a run leaves it at some moment, for anybody who looks at it."""
 
 from __future__ import annotations
 

@@ -8,5 +8,5 @@ __all__ = ["Opcode", "framed"]
 
 
 def framed(opcode: Opcode, data: bytes = b"", *, mask: bool = False) -> bytes:
-    """One frame; whoever dials masks it."""
+    """One frame; anybody who dials masks it."""
     return Frame(opcode, data).serialize(mask=mask)

@@ -338,7 +338,7 @@ def test_a_constant_column_is_described(value):
 
 
 def test_a_vote_below_zero_does_not_take_anothers_off():
-    """Whoever voted −1 had another's three rows counted one by one."""
+    """Anybody who voted −1 had another's three rows counted one by one."""
     rng = np.random.default_rng(0)
     own = np.concatenate([rng.normal(2.5, 0.05, 57), rng.normal(0, 1, 3)])
     analysis = joint_quantiles(own, [0.25, 0.5, 0.75], rows=260, mean=0.5, sd=1.3, smallest=5)

@@ -247,7 +247,7 @@ def test_a_study_that_means_no_harm_goes_on():
 
 
 def test_rows_that_others_make_up_do_not_fill_a_cell_where_own_cells_count():
-    """Four made-up rows with level 9 make five of them; whoever made them up takes its own off the sums again."""
+    """Four made-up rows with level 9 make five of them; anybody who made them up takes its own off the sums again."""
     study = {"study": {"title": "T", "formula": "y ~ C(g) + x"}, "columns": {"g": {"levels": [1, 2, 3, 9]}}}
     found = tables(g=[9, *columns(0)["g"][1:]])
     found["b"] = Table.of(columns(1, g=[9] * 4 + columns(1)["g"][4:]), "b")

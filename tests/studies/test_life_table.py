@@ -329,7 +329,7 @@ def test_no_small_count_follows_from_all_that_is_published(times, rows, groups, 
 
 
 def test_no_digest_of_the_sums_is_published():
-    """The sums hold small counts, and there are few: whoever hashes them all finds which ones were meant."""
+    """The sums hold small counts, and there are few: anybody who hashes them all finds which ones were meant."""
     results = asked(made_up(), GRIDS["made up"][2])
     assert len(results.transcript) == 64
     assert results.transcript not in json.dumps(results.data)

@@ -1,4 +1,4 @@
-"""Totals in lock step: exact, named, the same whoever holds which rows."""
+"""Totals in lock step: exact, named, the same no matter who holds which rows."""
 
 from __future__ import annotations
 

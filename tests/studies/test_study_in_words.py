@@ -1,4 +1,5 @@
-"""What whoever signs a study reads of it: everything that decides what is computed, and what deserves a second look."""
+"""What anybody who signs a study reads of it: everything that decides what is computed, and what deserves a second
+look."""
 
 from __future__ import annotations
 
@@ -106,7 +107,7 @@ def test_no_key_of_a_study_can_be_changed_unread(section, key, value):
 
 
 def test_every_key_there_is_is_tried():
-    """A new key of a study must be shown to whoever signs, and tried here."""
+    """A new key of a study must be shown to anybody who signs, and tried here."""
     tried = {(section.partition(".")[0], key) for section, key, _ in CHANGES}
     known = {(name, field) for name, section in SECTIONS.items() for field in section.model_fields}
     known |= {("columns", one.alias or name) for name, one in ColumnSection.model_fields.items()}

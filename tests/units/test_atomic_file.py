@@ -1,4 +1,4 @@
-"""A file is the old one or the new one at every moment, whoever writes and whatever fails."""
+"""A file is the old one or the new one at every moment, no matter who writes and whatever fails."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def test_a_witness_needs_a_transcript_too():
 
 
 def test_a_run_is_measured_with_the_form_of_its_objectives():
-    """Averaging takes gradients to be the same in all rounds; whoever knows the form need not, and is closer."""
+    """Averaging takes gradients to be the same in all rounds; anybody who knows the form need not, and is closer."""
     rows = [[0, -2.0 * j, 1 + 0.3 * j] for j in range(5)]
     problem, network = hk.polynomials(rows, box=(-1e3, 1e3)), hk.Network.complete(5)
     run = hk.solve(
@@ -149,7 +149,7 @@ def test_every_attack_is_listed_under_its_own_name_with_its_result_or_its_reason
     found = hk.audit(everybody, coalition={0}, run=hk.solve(problem, everybody, hk.RssNb(5.0), **how))
     by = {one.name: one for one in found.tried}
     assert {*by} >= {"difference", "averaging", "model", "sum", "projection", "changed record", "mixed plans"}
-    # Whoever hears everybody reads how every gradient changes, and of each slope no more than averaging tells.
+    # An eavesdropper on all links reads how every gradient changes, and of each slope no more than averaging tells.
     assert text.result(by["sum"]).endswith("agents 1, 2, 3 and 4: known exactly")
     assert text.predicted(by["sum"]).startswith("exactly predicted")
     assert not any(one.exact for one in by["model"].found)

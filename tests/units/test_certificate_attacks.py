@@ -294,7 +294,7 @@ def test_linear_objectives_lie_in_the_span_of_noise_on_gradients():
 
 
 def test_a_step_of_somebody_s_own_that_clips_bounds_no_record():
-    """That it does is its own word: nothing but hocket's own code vouches for a sensitivity."""
+    """That it does is its own message: nothing but hocket's own code vouches for a sensitivity."""
     problem, ask = far_out(hk.Everywhere(), None), {"coalition": {0}, "rounds": 5, "step": hk.Constant(0.1)}
     how = {"by": "linearisation", "sensitivity": 0.5}
     assert (
@@ -337,8 +337,8 @@ OWN = (
 
 @pytest.mark.parametrize("algorithm", OWN, ids=lambda one: one.title)
 def test_no_gap_ends_a_run_whose_noise_hides_records(algorithm):
-    """An objective a billion times as large ends it at once, or never: whoever counts messages was right in 100 of 100
-    tries, under ε = 0.1, and whether a certificate was printed told it too."""
+    """An objective a billion times as large ends it at once, or never: anybody who counts messages was right in 100 of
+    100 tries, under ε = 0.1, and whether a certificate was printed told it too."""
     problem = hk.polynomials([[0.0, 0.0, 1e-9]] * 4 + [[0.0, 0.0, 1e9]], box=(-5, 5))
     how = {"rounds": 40, "step": 0.05, "start": 1.0}
     with pytest.raises(BadInput, match="leave tolerance= out, and let rounds= end the run"):

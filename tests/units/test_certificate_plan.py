@@ -175,7 +175,7 @@ def test_noise_by_link_is_not_looked_for_where_that_takes_long():
 
 
 def test_where_noise_on_links_cannot_help_all_links_get_the_same():
-    """On a path whoever is cut off hides behind independent noise alone: that was an error of SciPy's."""
+    """On a path anybody who is cut off hides behind independent noise alone: that was an error of SciPy's."""
     asked = ASKED | {"sensitivity": 1.0}
     assert plan_certificate(hk.Network.path(5), SHARING, **asked, per_link="auto").edges is None
     with pytest.raises(BadInput, match="no noise on links brings"):

@@ -185,7 +185,7 @@ def test_more_insiders_and_less_noise_are_worse(net, data):
     }
     assert at["noisier"] <= at["fewer"] * (1 + 1e-9)
     assert at["own"] <= at["fewer"] * (1 + 1e-9)
-    # Whoever stays honest is hidden no better when another leaves.
+    # Anybody who stays honest is hidden no better when another leaves.
     for agent in set(range(net.n)) - set(more):
         asked = protect | {"records": {agent: 1}}
         one, two = (hk.certify(net, "function-sharing", coalition=who, **asked).mu for who in (fewer, more))

@@ -90,7 +90,8 @@ def test_a_run_is_taken_up_with_its_words_on_their_way(tmp_path):
 
 
 def test_losses_are_as_many_as_asked_and_come_in_runs():
-    """The mix of a lost neighbour's weight and one's own word is k itself, whoever is lost: look at late words."""
+    """The mix of a lost neighbour's weight and one's own word is k itself, no matter who is lost: look at late
+    words."""
     rounds = 4000
     for channel, run_length in ((hk.Channel(loss=0.25), 1 / 0.75), (hk.Channel(loss=0.25, burst=6), 6.0)):
         run = hk.solve(SIX, hk.Network.path(6), hk.Dgd(), rounds=rounds, step=STEP, channel=channel)
@@ -245,7 +246,7 @@ def test_nobody_looks_at_words_that_may_not_have_arrived():
         (lambda: hk.solve(SIX, RING, hk.Dgd(), rounds=2, channel=0.1), r"channel = 0.1; give hk.Channel"),
         (
             lambda: hk.solve(SIX, RING, hk.Dgd(), rounds=2, channel=FOUL, engine="exact"),
-            r"exact engine carries every word",
+            r"exact engine carries every message",
         ),
     ],
 )

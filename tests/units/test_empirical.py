@@ -123,7 +123,8 @@ def test_a_projection_before_the_step_takes_nothing_from_likelihood_ratios():
     "runs", [pytest.param(FEW, id="few"), pytest.param(MANY, id="many", marks=pytest.mark.slow)]
 )
 def test_totals_with_own_noise_are_told_apart_as_theory_says(runs):
-    """Joint averaging, by whoever sees all sums: a record of agent 1 that moves every gradient by 0.4, κ = 1/(nτ²)."""
+    """Joint averaging, by anybody who sees all sums: a record of agent 1 that moves every gradient by 0.4, κ =
+    1/(nτ²)."""
     rounds, alpha, change, tau = 8, 0.1, 0.4, 0.5
     algorithm = hk.JointAverage(own=tau)
     ask = {"rounds": rounds, "step": hk.Constant(alpha)}

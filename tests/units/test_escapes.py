@@ -1,4 +1,4 @@
-"""Nothing that somebody else wrote steers the terminal of whoever runs a command."""
+"""Nothing that somebody else wrote steers the terminal of anybody who runs a command."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ OWN = {
     ("files.py", "csv.writer"),
     ("files.py", "np.load"),
     ("machine.py", "np.loadtxt"),  # what scikit-learn brings
-    ("federation/plan/dry_run.py", "np.loadtxt"),  # the table of whoever asks
+    ("federation/plan/dry_run.py", "np.loadtxt"),  # the table of the one who asks
 }
 """Every parser that hocket calls, and where."""
 PARSERS = {

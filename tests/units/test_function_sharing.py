@@ -251,7 +251,7 @@ def test_a_record_takes_the_same_whole_numbers_to_another_member():
 
 @cache
 def crossed() -> hk.Run:
-    """Least squares under noise with cross terms, every word kept; all hear all."""
+    """Least squares under noise with cross terms, every message kept; all hear all."""
     return hk.solve(SQUARES, hk.Network.complete(5), quadratic(), step=STEP, rounds=20, keep="transcript")
 
 

@@ -180,7 +180,7 @@ def test_together_runs_hide_no_more_than_the_one_that_hides_least(runs, members)
     members=st.sets(st.integers(0, 4), min_size=1, max_size=2),
 )
 def test_the_order_of_runs_does_not_matter(runs, members):
-    """Information adds up: whoever has heard all of it knows the same, in whichever order it came."""
+    """Information adds up: anybody who has heard all of it knows the same, in whichever order it came."""
     runs = [dataclasses.replace(run, network=RING, agents=None, kept=True) for run in runs]
     forth, back = (joint_leakage(order, coalition=members).sd for order in (runs, runs[::-1]))
     np.testing.assert_allclose(forth, back, rtol=1e-5, atol=1e-5)

@@ -161,7 +161,7 @@ def test_a_published_state_gives_the_last_gradient_away_and_a_mixed_one_does_not
     assert (sd("raw", "states") == 0).all()
     np.testing.assert_allclose(sd("mixed", "states"), sd("nothing", "states"), rtol=1e-9)
     assert (sd("raw") < sd("mixed") / 3).all()
-    assert (sd("mixed") < sd("nothing")).all()  # it is news to whoever heard two neighbours only
+    assert (sd("mixed") < sd("nothing")).all()  # it is news to anybody who heard two neighbours only
 
 
 def test_who_leaves_counts_as_a_member():
@@ -224,7 +224,7 @@ def test_no_coalition_beats_the_bound_on_those_that_were_not_searched(algorithm,
 
 
 def test_the_bound_is_reached_where_all_words_are_heard():
-    # Function sharing, every word heard: √(2 · honest neighbours), whatever else is known.
+    # Function sharing, every message heard: √(2 · honest neighbours), whatever else is known.
     network = hk.Network.random_regular(4, 30, seed=2)
     found = worst_leakage(network, "function-sharing", 2, rounds=5, threat="states", work=1, prior=1e4)
     assert found.bound == pytest.approx(2, rel=1e-6)  # a prior of 10⁴ is worth 1e-8
@@ -251,7 +251,7 @@ def test_the_bound_counts_leavers_beside_the_colluders():
 
 
 def test_means_tell_a_coalition_that_cuts_the_network_the_sum_of_each_part():
-    # Masks cancel among honest members who hang together: {0, 3} knows 1 + 2 and 4 + 5, not the sum of the four alone.
+    # Masks cancel among honest members who are connected: {0, 3} knows 1 + 2 and 4 + 5, not the sum of the four alone.
     ring, plan = hk.Network.cycle(6), {"coalition": {0, 3}, "rounds": 20, "threat": "coalition"}
     found = hk.leakage(ring, "independent", release="means", **plan)
     np.testing.assert_allclose(found.sd[[1, 2, 4, 5]], 0.1581, atol=1e-4)

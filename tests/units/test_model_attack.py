@@ -81,8 +81,8 @@ def test_one_sample_of_a_logistic_regression():
 def test_one_sample_behind_noise_of_the_size_of_its_gradient():
     """Printed ±.478, a typical gradient; two neighbours who hear all around find it, with the label every time.
 
-    Turned around, a label would differ by a constant, which an anchor might be: only how large that would be tells.
-    """
+    Turned around, a label would differ by a constant, which persistent noise might be: only how large that would be
+    tells."""
     network, target, members = hk.Network.harary(4, 9), 4, {3, 5}
     how = {"rounds": 1000, "step": hk.Power(0.5, 20, 0.75)}
     unit = hk.leakage(network, hk.RssNb(1.0, persistent=0.7), coalition=members, **how).sd[target]

@@ -48,7 +48,8 @@ def test_so_it_is_over_several_runs(runs, kept):
     "family", [families.polynomials(3), families.quadratics(2)], ids=lambda one: one.name
 )
 def test_a_dense_least_squares_agrees(family):
-    """With a tap on all words every residual is a gradient and noise that cancels: generalised least squares."""
+    """With an eavesdropper on all links every residual is a gradient and noise that cancels: generalised least
+    squares."""
     rounds, prior, delta = 12, 100.0, 2.0
     model = along(family, rounds, SQUARE.n)
     algorithm = hk.RssNb(delta, distribution="gaussian")

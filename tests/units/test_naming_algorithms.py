@@ -13,7 +13,7 @@ from hocket.algorithms import ALL, BY_CLASS, BY_KEY
 
 PACKAGE = Path(hocket.__file__).parent
 CHOOSING = ("__init__.py", "algorithms", "cli", "demo", "explore", "learning")
-"""Exports, the algorithms themselves, and whoever plays some of them or has one as a default."""
+"""Exports, the algorithms themselves, and anybody who plays some of them or has one as a default."""
 
 
 def modules() -> list[Path]:
@@ -69,7 +69,7 @@ BESIDE: dict[str, set[str]] = {
     "runs/theorems.py": {"Centralised"},
     "theory/inverse.py": {"RssNb", "RssLb"},
 }
-"""Whoever else names one, and which: a module that is added here should rather state a fact."""
+"""Who else names one, and which: a module that is added here should rather state a fact."""
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: path.relative_to(PACKAGE).as_posix())

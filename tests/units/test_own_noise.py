@@ -165,7 +165,7 @@ def test_a_verdict_on_own_noise_names_it_and_no_attack_that_it_keeps_off():
         hk.leakage(RING, algorithm, threat="states+noise", rounds=40, step=STEP).sd
         for algorithm in (NOISY, hk.CertifiedRssNb(3.0))
     )
-    # Whoever knows all pairwise noise has own noise to average over 40 gradients, or none.
+    # Anybody who knows all pairwise noise has own noise to average over 40 gradients, or none.
     np.testing.assert_allclose(alone, 0.5 / np.sqrt(40), rtol=1e-6)
     np.testing.assert_allclose(none, 0, atol=1e-6)
 

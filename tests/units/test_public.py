@@ -211,7 +211,7 @@ def test_importing_is_quick_and_loads_nothing_heavy():
 
 
 def test_graphs_and_errors_need_no_compiler():
-    """Whoever only asks about a network should not wait for JAX."""
+    """Anybody who only asks about a network should not wait for JAX."""
     code = "import sys, hocket as hk; hk.Network.cycle(5).B; hk.HocketError; print('jax' in sys.modules)"
     assert in_a_fresh_interpreter(code) == "False"
 

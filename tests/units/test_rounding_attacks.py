@@ -34,7 +34,7 @@ GRID = hk.FunctionSharing(2, sd=1.0, grid=2.0**-20)
 
 
 def said(task, plus, at: np.ndarray) -> np.ndarray:
-    """A member's words after it mixed these points, by the steps that members take."""
+    """A member's messages after it mixed these points, by the steps that members take."""
     steps = LocalSteps(task, 1, known_seeds)
     everywhere = PlainSet(lambda x: x)
     words = [steps(v[None], k, step=STEP, feasible=everywhere, plus=plus) for k, v in enumerate(at, start=1)]
@@ -56,8 +56,8 @@ BEND_ON_GRID = 2 * np.rint(BEND / 2 / GRID.grid) * GRID.grid
 
 
 def explained(model, slope: float, at: np.ndarray, words: np.ndarray) -> bool:
-    """Whether some noise explains all words under this slope: words fall as noise grows, so that each has an interval
-    of noises that explain it, whose ends are found by halving."""
+    """Whether some noise explains all messages under this slope: words fall as noise grows, so that each has an
+    interval of noises that explain it, whose ends are found by halving."""
     low = _first(lambda s: model(slope, s, at) <= words, len(at))
     high = _first(lambda s: model(slope, s, at) < words, len(at))
     return bool(low.max() < high.min())

@@ -103,7 +103,7 @@ def test_a_long_run_is_compiled_once():
 
 
 def test_runs_longer_than_a_step_table_go_on(monkeypatch):
-    """Step sizes are laid out table by table; an anchor also looks back at the last one of the table before."""
+    """Step sizes are laid out table by table; persistent noise also looks back at the last one of the table before."""
     monkeypatch.setattr(simulator, "LONG", 64)
     monkeypatch.setattr(simulator, "SHORT", 32)
     cut = play(hk.RssNb(1.0, persistent=0.5), rounds=300)

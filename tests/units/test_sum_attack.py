@@ -1,4 +1,4 @@
-"""The sum attack: noise that sums to zero in every round hides no curvature from whoever hears all words."""
+"""The sum attack: noise that sums to zero in every round hides no curvature from an eavesdropper on all links."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_noise_of_each_agents_own_leaves_averaging_and_no_more_than_its_certific
         for j in found.agents:
             sd = float(found.predicted_sd(j, "curvatures")[0])
             assert abs(found.parameters(j, "curvatures")[0] - CURVATURES[j]) < 4 * sd
-            # Whoever knows all but one curvature has the least to find; δ of it moves gradients by 2vδ, under noise
+            # Anybody who knows all but one curvature has the least to find; δ of it moves gradients by 2vδ, under noise
             # that is τ²I and more: μ²/δ² = κ Σ_k (2v_k)² bounds every estimate, by Cramér and Rao.
             v = (network.B @ run.transcript.words[0][:-1, :, 0].T)[j]
             assert sd**2 >= 1 / (kappa(network, view.coalition, j) * (2 * v) @ (2 * v))

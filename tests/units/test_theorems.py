@@ -112,7 +112,7 @@ BOUNDED = "noise stays within a bound"
         hk.RssNb(1.0, distribution="gaussian"),
         hk.RssNb(1.0, distribution="gaussian", persistent=0.5),
     ],
-    ids=["own", "normal", "normal with an anchor"],
+    ids=["own", "normal", "normal with persistent noise"],
 )
 @pytest.mark.parametrize("step", [hk.Power(1, 20, 0.75), SQRT], ids=str)
 def test_noise_without_a_bound_makes_a_claim_conditional(algorithm, step):

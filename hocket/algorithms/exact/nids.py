@@ -27,7 +27,7 @@ class Nids(PrimalDualMethod):
     name, title = "nids", "NIDS"
 
     first_alone: ClassVar[bool] = True
-    """Whether the first step is an agent's own, before anything was heard."""
+    """Whether the first step is an agent's own, before anything was received."""
 
     def init(self, agent: Agent, x: Any) -> Differenced:
         return Differenced(x, x, 0 * x)

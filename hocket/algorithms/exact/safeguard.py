@@ -40,12 +40,11 @@ class Guarded(NamedTuple):
 
 
 class Safeguard(ExactMethod):
-    """Another method with a bolder step, and one number more in every word by which agents tell that it is too bold.
+    """Another method with a bolder step, and one number more in every message by which agents tell that it is too bold.
 
     Rounds are counted in spells. An agent that moves ten times as far in a round as it ever did in the first spell says
-    so throughout the next; whoever hears it passes it on, and at the end of that spell all have heard, and begin anew
-    with half the step. What is said beside the inner words is one bit per spell.
-    """
+    so throughout the next; anybody who hears it passes it on, and at the end of that spell all have heard, and begin
+    anew with half the step. What is said beside the inner messages is one bit per spell."""
 
     name, title = "safeguard", "Safeguard"
 

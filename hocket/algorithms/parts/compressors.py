@@ -1,6 +1,6 @@
 """What of a vector is said where links are slow: its largest numbers, some at random, or all of them rounded.
 
-A compressor makes a small word of a vector, and of the word a vector that lies nearer to it than zero does:
+A compressor makes a small message of a vector, and of the word a vector that lies nearer to it than zero does:
 ‖v − C(v)‖² ≤ (1 − δ) ‖v‖². The same lines run on JAX tracers, NumPy arrays and fractions.
 """
 
@@ -20,7 +20,7 @@ LABEL = 31
 
 
 class Compressor(ABC):
-    """Makes small words of vectors. Subclass it for one of your own, as a frozen dataclass."""
+    """Makes small messages of vectors. Subclass it for one of your own, as a frozen dataclass."""
 
     key: ClassVar[str] = ""
     """Its name in configurations, before a colon and its numbers."""

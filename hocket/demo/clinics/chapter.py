@@ -1,4 +1,4 @@
-"""The first part of the demonstration's page: the fit, what one curious clinic saw, and what it cannot learn."""
+"""The first part of the demonstration's page: the fit, what one semi-honest clinic saw, and what it cannot learn."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def chapter(found: Clinics) -> Chapter:
         summary=[
             f"Four clinics with {results.data['rows']} tumours in four tables fit one logistic regression by "
             f"{results.totals} secure sums of {results.numbers} numbers in all. No coefficient differs from the fit of "
-            f"the pooled rows by more than {plain(found.farthest)} of it. A curious clinic saw {masked} masked "
+            f"the pooled rows by more than {plain(found.farthest)} of it. A semi-honest clinic saw {masked} masked "
             "numbers, the sums, and its own rows (Theorem T).",
         ],
         cards=[
@@ -55,7 +55,7 @@ def chapter(found: Clinics) -> Chapter:
                 ],
             ),
             AnswerCard(
-                "What did a curious clinic see?",
+                "What did a semi-honest clinic see?",
                 f"{masked} {'uniformly random numbers' if p > UNIFORM else 'numbers that are not uniform'}",
                 "holds" if p > UNIFORM else "exposed",
                 [
@@ -99,7 +99,7 @@ def _saw(room: MaskedRoom, received: Sequence[Contribution]) -> PageSection:
         f"curvature of its tumours. Right, the numbers that {room.listener} received in their place."
     )
     return PageSection(
-        title="What one curious clinic saw",
+        title="What one semi-honest clinic saw",
         words=[
             "In every secure sum each clinic writes its numbers as integers of 128 bits and adds a mask for each other "
             "clinic. The two derive the mask from a key that only they have; one adds it, the other subtracts it, so "
@@ -169,7 +169,7 @@ def hexadecimal(message: Words) -> str:
 
 
 def coalitions(room: MaskedRoom) -> Table:
-    """What is known to one curious clinic, and to more of them together, by the parts that stay connected."""
+    """What is known to one semi-honest clinic, and to more of them together, by the parts that stay connected."""
     rows = []
     for size in range(1, len(room.members)):
         parts = honest_components(room.network, frozenset(range(size)))

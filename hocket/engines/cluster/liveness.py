@@ -72,8 +72,8 @@ class LivenessWatch(threading.Thread):
         """The last thing that this process does in the cluster, while Python still stands.
 
         A thread that comes back from C++ to a Python that is being taken down is unwound through code that cannot be
-        unwound, and aborts the process: so the thread ends first, and whoever aborts later is not answered in Python.
-        """
+        unwound, and aborts the process: so the thread ends first, and anybody who aborts later is not answered in
+        Python."""
         self._leaving.set()
         self.join(PATIENCE)
         ctypes.CDLL(None).signal(signal.SIGABRT, signal.SIG_DFL)

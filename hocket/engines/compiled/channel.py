@@ -1,8 +1,8 @@
 """A lossy channel: what arrives in a round, what is on its way, and what an agent takes in place of a lost message.
 
 Everything leads with the agent that listens, and then with its slots: an agent's mail is part of where it stands, and
-is placed, stored and resumed with it. What happens on a link is drawn from its number and the round, by whoever asks.
-"""
+is placed, stored and resumed with it. What happens on a link is drawn from its number and the round, no matter who
+asks."""
 
 from __future__ import annotations
 

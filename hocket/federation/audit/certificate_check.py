@@ -1,4 +1,4 @@
-"""A plan's certificate as whoever signs, checks or runs it finds it: refused if it does not hold, and composed with
+"""A plan's certificate as anybody who signs, checks or runs it finds it: refused if it does not hold, and composed with
 what earlier runs told (`account`).
 """
 
@@ -149,8 +149,8 @@ def sensitivity_of(section: CertificateSection, plan: FederationPlan) -> float |
 def account_with(
     plan: FederationPlan, found: Certificate, earlier: Sequence[EarlierRun], *, dropped: Iterable[str] = ()
 ) -> ComposedAccount:
-    """This run, whose certificate is `found`, and all earlier ones; whoever left one of them counts among the colluders
-    of this one, beside those who were dropped from it."""
+    """This run, whose certificate is `found`, and all earlier ones; anybody who left one of them counts among the
+    colluders of this one, beside those who were dropped from it."""
     assert plan.certificate is not None
     back = {name for one in earlier for name in one.left if name in plan.names}
     gone = {plan.agent(name) for name in (*back, *dropped)}

@@ -1,8 +1,8 @@
 """What a plan tells together with the runs that the same data have served before it.
 
-Members are the same if their names are. Whoever took part before and is not in this plan keeps what it saw, and nothing
-binds it any more: it counts as a colluder, beside as many as the plan expects. So does whoever was dropped from a run.
-"""
+Members are the same if their names are. Anybody who took part before and is not in this plan keeps what it saw, and
+nothing binds it any more: it counts as a colluder, beside as many as the plan expects. So does anybody who was dropped
+from a run."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ class Sequel:
 
     @cached_property
     def colluding(self) -> frozenset[int]:
-        """Who is counted as a colluder, whoever else is: those who are no longer members, and all who were dropped."""
+        """Who is counted as a colluder, no matter who else is: those who are no longer members, and all who were
+        dropped."""
         dropped = [name for one in self.earlier for name in one.left if name in self.names]
         return frozenset(map(self.names.index, [*self.strangers, *dropped]))
 
@@ -169,7 +170,7 @@ class Sequel:
             are = "is" if len(self.strangers) == 1 else "are"
             lines.append(
                 f"{', '.join(self.strangers)} took part before and {are} not in this plan: counted "
-                "as colluding with whoever colludes here. What they brought shows in the difference of the runs' sums."
+                "as colluding here. What they brought shows in the difference of the runs' sums."
             )
         return lines
 

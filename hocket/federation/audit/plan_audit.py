@@ -194,7 +194,7 @@ def audit_plan(
     watch: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> PlanAudit:
     """Audit a plan; an unsafe one is refused, unless `unsafe` says that its members accept what the audit found.
-    Whoever draws up a plan asks it first, every member before signing, and survivors when somebody leaves.
+    Anybody who draws up a plan asks it first, every member before signing, and survivors when somebody leaves.
 
     What is not given is taken from the plan's own section [audit]; `min_sd` is a share of its `gradient_size`.
     `earlier` are the runs that the same data have served, each with its own plan; `runs` asks what so many runs of

@@ -166,7 +166,7 @@ class StudyAudit:
         if needs(self.plan.algorithm).restarts:
             yield (
                 "If a member is dropped, those who stay begin the study anew without it, with new masks. "
-                f"{DIFFERENCE.format(left='the leaver')}: its counts and means, and less surely what followed. Anybody who "
+                f"{DIFFERENCE.format(left='the leaver')}: its counts and means, and less surely what followed. Who "
                 "signs agrees to that for its own rows."
             )
         else:

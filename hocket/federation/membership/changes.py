@@ -1,7 +1,7 @@
 """Who has left a run, as one member sees it: votes are collected and checked, and then somebody is dropped.
 
 A vote is only ever a wish. Members count as gone when this member's operator and all other survivors have voted, the
-survivors still hang together, and what remains is within the plan's limit and this member's policy, or the operator has
+survivors still are connected, and what remains is within the plan's limit and this member's policy, or the operator has
 accepted in so many words that it is not. That is written into the journal before anything comes of it, and only what
 is written there is acted upon, now and after a restart.
 """

@@ -85,7 +85,7 @@ class Roster:
         return b"".join(known.get(name, UNKNOWN) for name in self.plan.names)
 
     def includes_me(self, numbers: bytes) -> bool:
-        """Whether whoever wrote these numbers meant the run in which this member is now."""
+        """Whether the member that wrote these numbers meant the run in which this member is now."""
         place = NUMBER_BYTES * self.plan.agent(self.identity.name)
         right_length = len(numbers) == NUMBER_BYTES * len(self.plan.names)
         return right_length and numbers[place : place + NUMBER_BYTES] == self.number

@@ -160,7 +160,7 @@ class Session:
         return [name for name in talk.neighbours if not self._met(name)]
 
     async def vote_by_rule(self) -> None:
-        """Vote to go on without those who are silent, as the plan says; whoever has not begun is waited for."""
+        """Vote to go on without those who are silent, as the plan says; anybody who has not begun is waited for."""
         talk = self.conversation
         if self.plan.run.drop_after and talk is not None and self.journal.round:
             await self.rule.look(talk, self._awaited(talk))
@@ -223,7 +223,7 @@ class Session:
         return self.reasons.get(neighbour) or not_yet(self.plan, self.name, neighbour)
 
     async def _compare(self, neighbour: str, frame: Frame) -> None:
-        """A neighbour that has forgotten what was heard from it is not listened to until it remembers."""
+        """A neighbour that has forgotten what was received from it is not listened to until it remembers."""
         talk, theirs = self._talk(), LinkMemory.read(frame)
         if theirs is None:
             return self._refuse(

@@ -1,12 +1,11 @@
 """Dropping silent members by rule: the votes that an operator would cast, where the signed plan says after how long.
 
 Clocks differ, and what counts is each member's own hearing. A neighbour is silent if it is waited for and was not there
-for so long, while somebody else was: whoever hears nobody has a broken line itself, or its relay has. About those whom
-it cannot hear a member follows their neighbours, if all of these have voted and it has waited for as long itself.
+for so long, while somebody else was: anybody who hears nobody has a broken line itself, or its relay has. About those
+whom it cannot hear a member follows their neighbours, if all of these have voted and it has waited for as long itself.
 A vote is cast only if more than half of all members stay, so that no two parts of a broken network go on apart, if
-these hang together, and if what remains is within the plan's limit, its certificate and this member's policy. Else it
-waits, and says why. What follows from the votes is in changes.py: nobody is dropped before all who stay have voted.
-"""
+these are connected, and if what remains is within the plan's limit, its certificate and this member's policy. Else it
+waits, and says why. What follows from the votes is in changes.py: nobody is dropped before all who stay have voted."""
 
 from __future__ import annotations
 
@@ -73,7 +72,7 @@ class DropRule:
     async def _against(self, leavers: frozenset[str]) -> str:
         """Cast the votes that are missing; or what speaks against it, or for whose votes this member waits."""
         one = self.membership
-        # Votes stand, also against whoever came back: all of them together must leave enough.
+        # Votes stand, also against anybody who came back: all of them together must leave enough.
         stand = {name for name in one.plan.names if one.me in one.ballots.votes(name)}
         gone, names = leavers | stand | one.gone, listed(leavers | stand)
         if 2 * (len(one.plan.names) - len(gone)) <= len(one.plan.names):

@@ -93,7 +93,7 @@ def write_member_report(
         tables=[_last_table(status, measured), _members_table(plan, status)],
         notes=[
             *([LEFT_OUT] if plan.certificate is not None else ["Losses are of this member's own data."]),
-            "Lag is how long after its own word a neighbour's came.",
+            "Lag is how long after its own message a neighbour's came.",
         ],
         details=[assumption_table(claim), *([settings_table(about)] if "versions" in about else [])],
         figures=_figures(measured),
@@ -105,7 +105,7 @@ def write_member_report(
 
 
 def _promised(plan: FederationPlan, dropped: Sequence[str], earlier: Sequence[EarlierRun]) -> list[str]:
-    """The plan's certificate, worked out again with whoever was dropped, and its worth after the earlier runs."""
+    """The plan's certificate, worked out again with anybody who was dropped, and its worth after the earlier runs."""
     found = certificate_of_plan(plan, leavers=[plan.agent(name) for name in dropped])
     if plan.certificate is None or found is None:
         return []

@@ -1,5 +1,5 @@
-"""What Prometheus asks a member for, on loopback: `GET /metrics`, for whoever asks this machine by its own name, and
-who brings the token where there is one.
+"""What Prometheus asks a member for, on loopback: `GET /metrics`, for anybody who asks this machine by its own name,
+and who brings the token where there is one.
 
 Everybody on the machine can connect. So there are few connections at once, the oldest of them makes way for the next,
 and a crowd is let in slowly: it takes neither the member's descriptors nor its time.
@@ -68,7 +68,7 @@ class MetricsEndpoint:
         while True:
             try:
                 connection, _ = await loop.sock_accept(self._door)
-            except OSError:  # no descriptor is left, or whoever came is gone
+            except OSError:  # no descriptor is left, or the caller is gone
                 await asyncio.sleep(PAUSE)
                 continue
             connection.setblocking(False)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hocket.federation.runtime.member import Member
 
 PATIENCE = 3.0
-"""Seconds of waiting before it is said for whom: whoever looks on is told within five."""
+"""Seconds of waiting before it is said for whom: anybody who looks on is told within five."""
 
 
 class Reached(NamedTuple):

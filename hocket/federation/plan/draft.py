@@ -45,7 +45,7 @@ def draw_up(
 
     The other arguments are sections as they stand in a plan's file. Of two members who can both be reached the one
     with the lower agent number dials; if neither can, they meet at a relay. `after` is a plan that all these members
-    have run: the new run goes on from the states that they published, masked from its first word on. `own` is the
+    have run: the new run goes on from the states that they published, masked from its first message on. `own` is the
     source of an algorithm that is not hocket's.
     """
     cards = sorted(cards, key=lambda card: card.name)

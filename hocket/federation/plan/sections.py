@@ -34,7 +34,7 @@ MOST_VERSIONS = 1_000_000
 def _plain(text: str) -> str:
     if hides(text):
         raise ValueError(
-            "leave out what cannot be seen: it would mislead whoever reads the plan, or steer their terminal"
+            "leave out what cannot be seen: it would mislead anybody who reads the plan, or steer their terminal"
         )
     if any(unicodedata.category(letter) in ("So", "Sk") and letter != "°" for letter in text):
         raise ValueError(
@@ -211,7 +211,7 @@ class AuditSection(Section):
 
 
 class CertificateSection(Section):
-    """The ε that the plan promises, and what for; whoever signs works it out again."""
+    """The ε that the plan promises, and what for; anybody who signs works it out again."""
 
     protect: Literal["transfer", "record", "member"] = Field(
         description="'transfer', 'record' or 'member': what nobody may tell"

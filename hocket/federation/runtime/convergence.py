@@ -7,10 +7,9 @@ waits for them. Everybody comes to the mean of all states and how far the round 
 T). The rounds themselves do not change by a bit.
 
 What it costs: the sum of all states is told, and with it the sum of all gradients, to every member and free of noise.
-Whoever hears all words knows it anyway; the audit of a plan counts it. Only linear numbers are summed: beside the sum
-of two members' gradients the sum of their squares would tell both. After somebody was dropped nothing is summed any
-more: sums with it and without it differ by what it gave.
-"""
+An eavesdropper on all links knows it anyway; the audit of a plan counts it. Only linear numbers are summed: beside the
+sum of two members' gradients the sum of their squares would tell both. After somebody was dropped nothing is summed any
+more: sums with it and without it differ by what it gave."""
 
 from __future__ import annotations
 

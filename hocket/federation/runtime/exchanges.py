@@ -1,7 +1,7 @@
 """One member's exchanges: on the disk before they are said, and after a crash said again as they were.
 
-The first words of a round go to the journal with the state that it begins with and the keys of its noise; those of
-later exchanges with what was heard in the one before. What both ends of a link said is put down by its digests.
+The first messages of a round go to the journal with the state that it begins with and the keys of its noise; those of
+later exchanges with what was received in the one before. What both ends of a link said is put down by its digests.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Exchanges:
     def begin(
         self, k: int, parts: Sequence[Part], words: Mapping[str, bytes], chains: Mapping[str, bytes]
     ) -> Mapping[str, bytes]:
-        """Put a round on the disk, with the first words of it; returns their digests."""
+        """Put a round on the disk, with the first messages of it; returns their digests."""
         state = self._packed(k, 0, parts)
         return self.journal.commit_round(k, state, chains=chains, messages=words, records=self.records)
 
@@ -82,7 +82,7 @@ class Exchanges:
         return last
 
     async def speak_up(self) -> None:
-        """Whoever connected before this member had its words ready hears them now."""
+        """Anybody who connected before this member had its words ready hears them now."""
         for name in sorted(self.conversation.connected):
             await self.conversation.send_again(name)
 
@@ -99,7 +99,7 @@ class Exchanges:
         due: Collection[str] | None,
         meanwhile: Callable[[], None] | None,
     ) -> Mapping[str, Frame]:
-        """One exchange that is on the disk; what was heard in one that a crash came after is there too."""
+        """One exchange that is on the disk; what was received in one that a crash came after is there too."""
         before = self.journal.received(*moment) if moment.round == self.taken_up else {}
         if before:
             frames = self.conversation.relive(moment, self.for_each(words), before)

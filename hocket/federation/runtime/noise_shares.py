@@ -106,7 +106,7 @@ class _Ahead(NamedTuple):
 
 @dataclass
 class RoundNoise:
-    """One member's noise, round by round; the next round's is drawn while this round's words are under way."""
+    """One member's noise, round by round; the next round's is drawn while this round's messages are under way."""
 
     streams: ChainStreams
     _ahead: _Ahead | None = None

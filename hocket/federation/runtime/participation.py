@@ -75,14 +75,14 @@ async def take_part(
         await in_thread(check_signed_rows, member.home, member.task, folder.path)
         folder.make()
         with Journal.open(folder.journal, member.plan.run_hash, vouched=member.vouched) as journal:
-            folder.clear_stop()  # whoever it was meant for is gone: the journal is ours
+            folder.clear_stop()  # the one it was meant for is gone: the journal is ours
             write_plan(member.plan, folder.plan)
             member.check_signed(without=journal.ballots.left)
             runs = await in_thread(_counted, member, journal)
             earlier = earlier_runs(member.home, member.plan, data=member.data, rows=member.rows)
             write_json(folder.about, _about(member, journal, runs))
             roster = Roster(member.plan, member.identity, journal.run)
-            while True:  # with whoever has not left: of sums, each time an attempt of its own
+            while True:  # with anybody who has not left: of sums, each time an attempt of its own
                 try:
                     with seat(member, journal) as (seated, own):
                         session = _present(seated, own, journal, roster, earlier)
@@ -166,7 +166,9 @@ async def _played(
     finally:
         if server is not None:
             server.close()
-        with suppress(OSError):  # what stopped the run is the news, not that its last words cannot be written
+        with suppress(
+            OSError
+        ):  # what stopped the run is the news, not that its last messages cannot be written
             metrics.close()
             folder.write_status(session.status() | {"pid": None, "stays_for": []})
         await conversation.channels.close()

@@ -62,7 +62,7 @@ def arrays_for(role: MemberRole, outgoing: Broadcast | SendEach) -> Mapping[int 
 def check_message(
     role: MemberRole, name: str, parts: Sequence[Part], mine: Sequence[np.ndarray], k: int
 ) -> list[np.ndarray]:
-    """The arrays of a neighbour's word, if they have the plan's form, are finite and lie where they can lie."""
+    """The arrays of a neighbour's message, if they have the plan's form, are finite and lie where they can lie."""
     if len(parts) != len(mine):
         raise LinkError(f"{name} said {len(parts)} arrays in round {k}, and the algorithm says {len(mine)}")
     arrays = [_checked(role, name, *both, k) for both in zip(parts, mine, strict=True)]

@@ -1,7 +1,7 @@
 """The peers engine: one agent's generator on its own machine; the other agents are at the far ends of links.
 
-A round is in the journal before its first word is sent: the state it begins with, the keys of its noise, and who had
-left. After a crash the generator runs again from these, and its first words come out the same, byte for byte; the
+A round is in the journal before its first message is sent: the state it begins with, the keys of its noise, and who had
+left. After a crash the generator runs again from these, and its first messages come out the same, byte for byte; the
 journal refuses any others.
 """
 
@@ -63,7 +63,7 @@ class Finished(NamedTuple):
 
 
 class Played(NamedTuple):
-    """One round, for whoever watches."""
+    """One round, for anybody who watches."""
 
     k: int
     x: np.ndarray
@@ -83,7 +83,7 @@ class Played(NamedTuple):
 
     @property
     def disagreement(self) -> float:
-        """The largest distance between this member's word and a neighbour's, noise included."""
+        """The largest distance between this member's message and a neighbour's, noise included."""
         return max((float(np.linalg.norm(word - self.said)) for word in self.received), default=0.0)
 
 
@@ -239,7 +239,7 @@ class Peer:
                 raise
             name = max(sizes, key=lambda one: sizes[one])
             raise BadInput(
-                f"{error}. Of the words heard before, that of {name} was the farthest out, with a number of size "
+                f"{error}. Of the messages received before, that of {name} was the farthest out, with a number of size "
                 f"{sizes[name]:.3g}: if that cannot be, ask {name} what it runs"
             ) from error
 
@@ -336,7 +336,7 @@ class Peer:
         return like(self.role.algorithm.init(formless, self.start), leaves), self._seat_with(left)
 
     async def _send_again(self) -> None:
-        """Have the last words of the previous round ready, for a neighbour that missed them."""
+        """Have the last messages of the previous round ready, for a neighbour that missed them."""
         previous = self.journal.previous
         if previous is None:
             return

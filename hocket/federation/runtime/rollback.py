@@ -1,14 +1,16 @@
 """Finding out, before a word is said, that a member's journal went back in time.
 
-Whoever restores a member's home from a backup has it say words again under noise that it has used: a neighbour who
-changes its own word in between sees two words under one noise, and their difference. No journal can tell by itself that
-all of it is old. So neighbours keep the last word that they heard, and when two of them meet they say how far they are:
+Anybody who restores a member's home from a backup has it send messages again under noise that it has used: a neighbour
+who changes its own message in between sees two words under one noise, and their difference. No journal can tell by
+itself that all of it is old. So neighbours keep the last message that they heard, and when two of them meet they say
+how far they are:
 
-    MARK    the process that speaks (epoch, instance), the last round that it said, the last word that it heard from you
+    MARK    the process that speaks (epoch, instance), the last round that it said, the last message that it heard from
+    you
 
 A member that takes up a run waits for the mark of every neighbour before it speaks. If one of them has heard more than
-the journal holds, or another word, the run is over for this member. A neighbour that is behind what was heard from it
-is not listened to, until it comes with a journal that is not.
+the journal holds, or another message, the run is over for this member. A neighbour that is behind what was received
+from it is not listened to, until it comes with a journal that is not.
 
 What is left: words that no honest neighbour had heard when the machine was rolled back. Where files were copied, the
 marks beside the journal tell (links/journals/records.py); where a whole disk or machine went back, nothing does.
@@ -41,7 +43,7 @@ class LinkMemory(NamedTuple):
     said: Moment
     received: Moment
     digest: bytes
-    """Of the last word that it heard from the other end."""
+    """Of the last message that it heard from the other end."""
 
     @classmethod
     def read(cls, frame: Frame) -> LinkMemory | None:
@@ -68,7 +70,7 @@ class Memories:
     compared: set[str] = field(default_factory=set[str])
     """Neighbours who remember nothing that this member has forgotten."""
     _received: dict[str, tuple[Mark, Mark]] = field(default_factory=dict[str, tuple[Mark, Mark]])
-    """The last two words heard from each, in this process or an earlier one, the later one first."""
+    """The last two messages received from each, in this process or an earlier one, the later one first."""
 
     def __post_init__(self) -> None:
         position = self.journal.position
@@ -87,7 +89,7 @@ class Memories:
         return Frame(Kind.RECORD, self.journal.plan, parts=(mine,))
 
     def note(self, neighbour: str, moment: Moment, digest: bytes) -> None:
-        """Put down a word as it arrives; one that contradicts what was heard before a crash is refused."""
+        """Put down a word as it arrives; one that contradicts what was received before a crash is refused."""
         last, before = self._received[neighbour]
         for known in (last, before):
             if moment == known[:2] and digest != known.digest:
@@ -110,13 +112,13 @@ class Memories:
         said, received = Moment(*self.journal.last_sent), theirs.received
         if received > said:
             raise JournalError(
-                f"{neighbour} has heard this member's word of round {received.round}, and the journal here stands at "
+                f"{neighbour} has this member's message of round {received.round}, and the journal here stands at "
                 f"round {said.round}: this home was restored from a backup, or {neighbour} lies. {NEVER_BACK}"
             )
         mine = self.journal.digest_sent(*received, neighbour)
         if mine is not None and mine != theirs.digest:
             raise JournalError(
-                f"{neighbour} has heard another word of this member for round {received.round} than its journal holds: "
+                f"{neighbour} has another message of this member for round {received.round} than its journal holds: "
                 f"this home was restored from a backup, or runs twice, or {neighbour} lies. {NEVER_BACK}"
             )
 

@@ -1,24 +1,23 @@
 """A sum over all members of which nobody sees the parts: masks in a finite group, up and down a tree.
 
 Every member adds to its numbers one uniform mask per link, the lower-numbered end adding what the higher one takes
-off. Given what a coalition knows by itself, the masked words of honest members that hang together are uniform but for
-their sum, whatever goes over which link; the tree only saves traffic. So masks are on all links of the plan, not on
+off. Given what a coalition knows by itself, the masked messages of honest members that are connected are uniform but
+for their sum, whatever goes over which link; the tree only saves traffic. So masks are on all links of the plan, not on
 those of the tree: a parent would know its leaf's only one.
 
     mask = ChaCha20(HMAC-SHA256(this round's key of the link, MASK_LABEL ‖ exchange u32 ‖ point)), counter 0, nonce 0
 
-The point is a digest of all sums of the run so far. Whoever shows members different sums makes them ask at different
-points; their masks then no longer cancel and the next sum is noise, and neighbours, who compare the point once in every
-sum, over every link, stop before they have it.
+The point is a digest of all sums of the run so far. Anybody who shows members different sums makes them ask at
+different points; their masks then no longer cancel and the next sum is noise, and neighbours, who compare the point
+once in every sum, over every link, stop before they have it.
 
 Numbers go over each link of the tree once up and once down, with the point; over each other link the point goes once in
 both directions, in the first exchange. That is all: 2 (n − 1) messages of the numbers' size, the fewest that there can
 be, and two short ones for every link beyond a tree. Silence tells nothing, as the plan alone says who speaks when; and
-the numbers that travel are sums of masked words, which Theorem T has uniform but for the sums over honest components:
-whoever hears more of them than the tree shows would learn nothing more. No third message is said over a link before one
-was heard that was said after the first was read, see conversation.py: a parent's next one needs its child's next
-numbers, a child's next its parent's, and over other links both need the other's point.
-"""
+the numbers that travel are sums of masked messages, which Theorem T has uniform but for the sums over honest
+components: anybody who hears more of them than the tree shows would learn nothing more. No third message is said over a
+link before one was heard that was said after the first was read, see conversation.py: a parent's next one needs its
+child's next numbers, a child's next its parent's, and over other links both need the other's point."""
 
 from __future__ import annotations
 
@@ -198,7 +197,7 @@ def _of_type(total: Any, given: Any) -> np.ndarray:
 def check_point(
     role: MemberRole, tree: Tree, names: Sequence[str], other: int, said: Sequence[Part], point: bytes
 ) -> None:
-    """Refuse to go on with a neighbour that was shown other sums; whoever passed them on may have changed them."""
+    """Refuse to go on with a neighbour that was shown other sums; anybody who passed them on may have changed them."""
     if said and isinstance(said[0], bytes) and said[0] == point:
         return
     hands = {other, *tree.carriers(role.index, other)} - {role.index}

@@ -1,4 +1,4 @@
-"""A member's objective and its noise as one sum of whole numbers, made before its first word and kept on its disk.
+"""A member's objective and its noise as one sum of whole numbers, made before its first message and kept on its disk.
 
 Noise of a link comes from the key that its two ends keep, as whole numbers drawn without rounding: both draw the same,
 and nobody chooses it. Own noise comes from the operating system. Once the sum is on the disk its parts are not needed

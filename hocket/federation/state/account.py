@@ -69,7 +69,7 @@ class ReleaseLoss(NamedTuple):
     """What one release tells of a record."""
 
     mu: float
-    """To whoever knows all coins."""
+    """To anybody who knows all coins."""
     part: Sampled
     """With its coins."""
 
@@ -131,8 +131,8 @@ def _name(one: EarlierRun) -> str:
 
 
 def _before(one: EarlierRun, plan: FederationPlan, others: Sequence[EarlierRun]) -> ReleaseLoss | str:
-    """What an earlier run told of what this plan hides, with whoever left since among the colluders; or why nothing is
-    promised of it."""
+    """What an earlier run told of what this plan hides, with anybody who left since among the colluders; or why nothing
+    is promised of it."""
     before = one.plan
     if before is not None and before.promise is not None:
         if plan.certificate is not None and plan.certificate.protect != "record":

@@ -117,7 +117,7 @@ class Home:
 
     @property
     def metrics_token(self) -> str:
-        """What whoever asks for metrics must bring; empty where this home has no file of it, and nobody need bring
+        """What anybody who asks for metrics must bring; empty where this home has no file of it, and nobody need bring
         anything."""
         path = self.folder / "metrics-token"
         if not path.exists():

@@ -60,8 +60,8 @@ class KnownKeys:
             )
 
     def check_not_older(self, plan: FederationPlan, last: FederationPlan) -> None:
-        """Refuse a plan that has a key which was renewed in the one by which its run went on last: whoever stole the
-        key has that plan, signed by all, as well."""
+        """Refuse a plan that has a key which was renewed in the one by which its run went on last: anybody who stole
+        the key has that plan, signed by all, as well."""
         known = {name: [one.certificate for one in given] for name, given in self._read().items()}
         older = [
             card.name

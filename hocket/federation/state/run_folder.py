@@ -1,6 +1,6 @@
 """The folder of one run in a member's home.
 
-plan.toml       what everybody signed, for whoever reads the folder later
+plan.toml       what everybody signed, for anybody who reads the folder later
 about.json      who runs it, as which of how many runs on these data, and under which versions
 audit.json      the verdict on the plan, as this member was told when it signed
 signed-rows.npz digests of the rows that it checked when it signed
@@ -185,7 +185,7 @@ class RunFolder:
 
 
 def write_json(path: Path, data: dict[str, Any]) -> None:
-    """Replace a file; whoever reads it sees the old one or the new one."""
+    """Replace a file; anybody who reads it sees the old one or the new one."""
     replace_text(path, json_line(data))
 
 

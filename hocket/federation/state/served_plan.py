@@ -34,7 +34,7 @@ from hocket.studies.disclosure.promise import Among, Promise
 from hocket.studies.spec.study import parse_study
 
 RELEASE: Release = "mixed"
-"""What members publish at the end: what one more exchange makes of the last words."""
+"""What members publish at the end: what one more exchange makes of the last messages."""
 
 
 def release_of(plan: FederationPlan) -> Release:

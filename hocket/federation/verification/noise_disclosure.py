@@ -1,9 +1,8 @@
 """What a member keeps of a run that can be verified, and may hand over afterwards: its noise keys and its steps.
 
 Only where the plan says `verifiable = true`, which all have signed: the keys of all rounds stay on the disk then, so a
-machine that is seized later gives earlier noise away. Whoever is given a disclosure, and heard the member's words,
-knows its gradients: it is for a pilot, or for an auditor whom all trust.
-"""
+machine that is seized later gives earlier noise away. Anybody who is given a disclosure, and heard the member's
+messages, knows its gradients: it is for a pilot, or for an auditor whom all trust."""
 
 from __future__ import annotations
 

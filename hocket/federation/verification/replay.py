@@ -44,9 +44,8 @@ class Message(NamedTuple):
 def replay(players: Sequence[Player], plan: bytes) -> Iterator[Message]:
     """Every word of the run, in order. When it is over, players hold what they published.
 
-    The same generators on the same arrays as over links, so that every word comes out with the same bits. It keeps no
-    journal, hides nothing and hears everything; who wants speed takes the simulator.
-    """
+    The same generators on the same arrays as over links, so that every message comes out with the same bits. It keeps
+    no journal, hides nothing and hears everything; who wants speed takes the simulator."""
     rounds = players[0].role.plan.rounds
     for one in players:
         agent = one.role.agent(1, kept_shares(one.role, one.streams), one.local)

@@ -46,10 +46,10 @@ class LinkDigests(Section):
     """One link, as one end has it."""
 
     said: str = Field(
-        pattern="^[0-9a-f]{64}$", description="the running digest of all words said, in hexadecimal"
+        pattern="^[0-9a-f]{64}$", description="the running digest of all messages said, in hexadecimal"
     )
     received: str = Field(
-        pattern="^[0-9a-f]{64}$", description="the running digest of all words heard, in hexadecimal"
+        pattern="^[0-9a-f]{64}$", description="the running digest of all messages received, in hexadecimal"
     )
 
 

@@ -26,13 +26,13 @@ from hocket.machine import private_file, private_folder
 Result = TypeVar("Result")
 
 GLANCE = 0.2
-"""Seconds within which whoever only looked whether a lock is held has let go of it again."""
+"""Seconds within which anybody who only looked whether a lock is held has let go of it again."""
 
 
 PATIENCE = 60.0
 """Seconds that a lock is waited for which others hold for an instant, be it to count a run over large tables."""
 STOP: ContextVar[Event | None] = ContextVar("stop", default=None)
-"""Set by whoever started this thread once it is not to wait any more."""
+"""Set by the one who started this thread once it is not to wait any more."""
 
 
 @contextmanager

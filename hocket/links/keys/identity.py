@@ -74,7 +74,7 @@ SLACK = timedelta(days=1)
 """How far a clock may be behind when a certificate is new."""
 ANY_MEMBER = "member.invalid"
 """The name that a dialler says in the clear while TLS begins: every certificate is made out to it as well, so that
-whoever passes bytes on does not read there who is dialled."""
+anybody who passes bytes on does not read there who is dialled."""
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 """Names are host names of one part: TLS then checks them as it checks any server's."""
 

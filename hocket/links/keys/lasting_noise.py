@@ -1,4 +1,5 @@
-"""Noise that outlives a run: what anchors and noise functions are drawn from, for as long as the data are the same.
+"""Noise that outlives a run: what persistent noise and noise functions are drawn from, for as long as the data are the
+same.
 
 Were it drawn afresh for another run on the same data, runs could be averaged like rounds. Were it scaled differently,
 two runs would tell the scaled noise from what it hides. So it is kept by neighbour, with the terms it was dealt on,

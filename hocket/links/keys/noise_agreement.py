@@ -1,4 +1,4 @@
-"""Agreeing on noise with every neighbour, whoever crashes in the meantime.
+"""Agreeing on noise with every neighbour, no matter who crashes in the meantime.
 
 Each link goes through NONCE, KEY and READY by itself (see handshake.py), and every step is in the journal before the
 neighbour hears of it; so after a crash or a lost connection both ends say again what they can, and come out alike.

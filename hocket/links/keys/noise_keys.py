@@ -2,7 +2,7 @@
 
     shared  = X25519(my private key, its public key)                   fresh for every run and link, see handshake.py
     chain_1 = HKDF-SHA256(shared, salt = nonce_i ‖ nonce_j, info = CHAIN_LABEL ‖ plan hash ‖ i ‖ j)      i < j, u32
-    once    = the same with ONCE_LABEL, the key of what is drawn once and kept: anchors and noise functions
+    once    = the same with ONCE_LABEL, the key of what is drawn once and kept: persistent noise and noise functions
     chain_{k+1} = HMAC-SHA256(chain_k, NEXT_LABEL);  key_k = HMAC-SHA256(chain_k, ROUND_LABEL)
     numbers = ChaCha20(key_k, counter 0, nonce = label u32 ‖ 0⁸), a signed little-endian word for each
     whole numbers on a grid: discrete Gaussians of the same stream's bits under `once`, the lowest bit of a byte first

@@ -29,7 +29,7 @@ IN_A_ROW = 4
 LONGEST_RECORD = (1 << 14) + 512
 """Bytes of one record of TLS, which may not be whole yet; half of what is whole is data, or more."""
 UNREAD_ANSWERS = 8
-"""Answers of TLS itself that the other end has not read; whoever asks on is not answered."""
+"""Answers of TLS itself that the other end has not read; anybody who asks on is not answered."""
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
 PING = 20.0
 """Seconds between two signs of life. Routers and reverse proxies forget what is silent for a minute."""
@@ -60,7 +60,7 @@ class Connection:
         self._as_stranger = 0
         """Bytes that were read in the crowd."""
         self._waiting: asyncio.Future[None] | None = None
-        """Of whoever reads."""
+        """Of anybody who reads."""
         self._watched = False
         self._ended = False
         self._backlog: deque[memoryview] = deque()
@@ -187,7 +187,7 @@ class Connection:
             return not isinstance(error, BlockingIOError)
 
     def close(self) -> None:
-        """Hang up once all is delivered; whoever does not read what it is sent is not waited for."""
+        """Hang up once all is delivered; anybody who does not read what it is sent is not waited for."""
         if self.closing:
             return
         with contextlib.suppress(OSError):
@@ -216,7 +216,7 @@ class Connection:
         self._backlog.clear()
         self._room = self._sealed = memoryview(
             b""
-        )  # whoever still holds this end holds no room for bytes with it
+        )  # anybody who still holds this end holds no room for bytes with it
         self._writable.set()
         self._end()
 

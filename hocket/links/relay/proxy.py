@@ -24,7 +24,7 @@ USUAL_PORT = 3128
 STATUS = re.compile("[0-9]{3}")
 REFUSED = {
     407: "wants other credentials: set https_proxy, or the file proxy in this member's home, to http://USER:PASSWORD@…",
-    403: "forbids it; ask whoever runs the proxy to let this address through",
+    403: "forbids it; ask those who run the proxy to let this address through",
 }
 
 

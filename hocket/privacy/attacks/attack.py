@@ -69,7 +69,7 @@ class Why(Enum):
     COMPRESSED = (
         "agents send a part of what they mean, which comes later in parts that this attack has no model of"
     )
-    SUMS_SHOWN = "all that is shown are sums over connected honest agents, whoever receives them"
+    SUMS_SHOWN = "all that is shown are sums over connected honest agents, no matter who receives them"
     CURVED = "noise functions are curved, and where their gradients are taken is not what agents send"
     MORE_SENT = "agents send something beside the messages that a gradient could be worked out from"
     WHOLE_COMPONENT = "{silence}; what a whole component sums to takes the messages of all its neighbourhood"

@@ -48,7 +48,7 @@ def averaging_attacks(
     """Every honest agent's gradient from one pass over the view.
 
     `start` is the public start, a vector or a row per agent; None if it is unknown. `prior` is the standard deviation
-    of gradients, and of an unknown start, before anything was heard.
+    of gradients, and of an unknown start, before anything was received.
     """
     view = _in_floats(with_plan(view, any_messages=True, **plan))
     assert view.step is not None
@@ -126,7 +126,7 @@ def _in_floats(view: View) -> View:
 
 
 class _Received:
-    """A view as numbers for the recursion: words, members' words and the noise that the coalition shares."""
+    """A view as numbers for the recursion: words, members' messages and the noise that the coalition shares."""
 
     def __init__(self, view: View, listener: Listener):
         self.view, self.listener, self.dim = view, listener, dimension(view)
@@ -186,7 +186,7 @@ class _Received:
         return draw.deal(draw.condense(drawn), when, tables)[:, self.listener.honest]
 
     def _members_words(self, table: dict[Any, np.ndarray]) -> Float[np.ndarray, "rounds honest dim"]:
-        """What members' words bring into what the honest agents mix."""
+        """What members' messages bring into what the honest agents mix."""
         view, honest = self.view, self.listener.honest.tolist()
         total = np.zeros((view.rounds, len(honest), self.dim))
         for link, (low, high) in enumerate(view.network.links.tolist()):

@@ -1,10 +1,10 @@
 """What a view says of several agents together: their residuals, and which noise they share.
 
-Whoever heard all of N[j] knows v_{j,k} to the last bit, so that the residual of round k,
+Anybody who heard all of N[j] knows v_{j,k} to the last bit, so that the residual of round k,
 
     (v_{j,k} − w_{j,k+1}) / α_k = ∇f_j(v_{j,k}) − r_k d_{j,k+1} − C_j
 
-holds noise that no other round's residual holds, but for what was drawn once. Between agents it does hang together:
+holds noise that no other round's residual holds, but for what was drawn once. Between agents it does are connected:
 what a link gives to one end it takes from the other. Both are read off the algorithm's own draws.
 """
 
@@ -125,7 +125,7 @@ def _together(view: View, found: list[Residuals], rounds: np.ndarray, silent: li
 
 
 def _rounding(view: View, rounds: np.ndarray) -> Float[np.ndarray, " rounds"]:
-    """How far rounding moves a mix or a word: a unit of the largest word in this round and the next."""
+    """How far rounding moves a mix or a word: a unit of the largest message in this round and the next."""
     words = np.abs(np.stack([table.astype(np.float64) for table in view.words[0].values()]))
     largest = np.nan_to_num(words).max(axis=(0, 2))
     dtype = next(iter(view.words[0].values())).dtype
@@ -161,7 +161,9 @@ def _by_phase(view: View, draw: Draw, agents: tuple[int, ...], rounds: np.ndarra
 def _fresh_noise(view: View, agents: tuple[int, ...], rounds: np.ndarray, alpha: np.ndarray) -> np.ndarray:
     parts = [np.zeros((len(rounds), len(agents), 0))]
     scale = noise_ratio(view, alpha, rounds)
-    if len(rounds) and not profile(view.algorithm).per_neighbour:  # balanced words give the state itself away
+    if (
+        len(rounds) and not profile(view.algorithm).per_neighbour
+    ):  # balanced messages give the state itself away
         for draw in planned_draws(view).values():
             if not draw.once:
                 parts.append(-scale[:, None, None] * _by_phase(view, draw, agents, rounds))

@@ -1,10 +1,9 @@
 """The strongest test there is: which of two worlds did the words come from, by their likelihood ratio.
 
-Whoever hears all words, and knows what a coalition knows, has the gradients under noise of known covariance, or the
-objectives under noise that was dealt once. Both are normal, so that the logarithm of the likelihood ratio is a sum that
-can be written down, whatever the gradients depend on: rounds are looked at one by one, each given those before it. No
-other test tells the worlds apart better [Neyman and Pearson]; so certificates are held against this one.
-"""
+An eavesdropper on all links, and knows what a coalition knows, has the gradients under noise of known covariance, or
+the objectives under noise that was dealt once. Both are normal, so that the logarithm of the likelihood ratio is a sum
+that can be written down, whatever the gradients depend on: rounds are looked at one by one, each given those before it.
+No other test tells the worlds apart better [Neyman and Pearson]; so certificates are held against this one."""
 
 from __future__ import annotations
 
@@ -111,7 +110,7 @@ def likelihood_ratios(
     runs: int,
     start: Any = None,
 ) -> LikelihoodRatios:
-    """Play so many runs in each of two worlds, and tell them apart as well as anybody can who hears all words.
+    """Play so many runs in each of two worlds, and tell them apart as well as anybody can who hears all messages.
 
     The worlds are two problems that differ in what the coalition does not hold. Noise must be normal; X must not cut
     steps short (all of ℝ^D, or `CertifiedRssNb`). Runs have the seeds 0, 1, … in the first world, and the next ones in
@@ -153,7 +152,7 @@ def _mixed(test: Comparison, said: Transcripts) -> np.ndarray:
 
 
 def _moved(test: Comparison, said: Transcripts, v: np.ndarray) -> np.ndarray:
-    """By how much the next word moved, as a gradient."""
+    """By how much the next message moved, as a gradient."""
     alpha = test.step.table(1, test.rounds)[:, None, None]
     return (v - said.words[:, 1:, test.honest]) / alpha
 
@@ -233,7 +232,7 @@ def _score(covariance: np.ndarray, change: np.ndarray, centred: np.ndarray) -> S
     bare = np.abs(axes[:, ~noisy].T @ change).max(initial=0.0)
     if bare > 1e-7 * np.abs(change).max(initial=1.0):
         raise BadInput(
-            "the two worlds differ in a sum over honest agents, which no noise covers: whoever hears all words tells "
+            "the two worlds differ in a sum over honest agents, which no noise covers: an eavesdropper tells "
             "them apart for certain; move what differs from one agent to another, or give agents noise of their own"
         )
     precision = axes[:, noisy] / values[noisy] @ axes[:, noisy].T

@@ -1,4 +1,4 @@
-"""Objectives of a public form, fitted to what was heard: the parameters, their predicted errors, and the rank."""
+"""Objectives of a public form, fitted to what was received: the parameters, their predicted errors, and the rank."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ModelFit:
 
     @property
     def rank(self) -> int:
-        """How many combinations of the unknowns are determined by what was heard."""
+        """How many combinations of the unknowns are determined by what was received."""
         return self.solution.rank
 
     @property
@@ -74,7 +74,7 @@ class ModelFit:
         return self.solution.sd(np.eye(self.unknowns)[self._places(key, part)])
 
     def determined(self, key: Key, part: str | None = None) -> np.ndarray:
-        """Whether what was heard pins each parameter down, by rank."""
+        """Whether what was received pins each parameter down, by rank."""
         return self.solution.determined(np.eye(self.unknowns)[self._places(key, part)]) & self.fits
 
     def total(self, part: str) -> tuple[np.ndarray, np.ndarray]:

@@ -1,12 +1,11 @@
-"""The series that every attack on single rounds starts from: by how much an agent's words moved, as a gradient.
+"""The series that every attack on single rounds starts from: by how much an agent's messages moved, as a gradient.
 
-Whoever heard all of N[j] knows v_k, and with the next word
+Anybody who heard all of N[j] knows v_k, and with the next message
 
     (v_k − w_{k+1}) / α_k = ∇f_j(v_k) − r_k d_{k+1} − C        r_k = α_{k+1} / α_k, or 1
 
-where d is fresh noise and C an anchor; function sharing adds ∇p_j(v_k) instead. What the view knows of the noise is
-taken off, exactly. The rest is described by its distribution, which is public.
-"""
+where d is fresh noise and C persistent noise; function sharing adds ∇p_j(v_k) instead. What the view knows of the noise
+is taken off, exactly. The rest is described by its distribution, which is public."""
 
 from __future__ import annotations
 
@@ -43,9 +42,9 @@ class Moments:
     """The rounds in which an agent's gradient is looked for."""
 
     rounds: Int[np.ndarray, " rounds"]
-    """k, counted from 1; the noise is that of the next word."""
+    """k, counted from 1; the noise is that of the next message."""
     ratio: Float[np.ndarray, " rounds"]
-    """r_k: what fresh noise in the next word is scaled by, beside the gradient in it."""
+    """r_k: what fresh noise in the next message is scaled by, beside the gradient in it."""
     at: Points
     """v_k."""
 
@@ -173,7 +172,7 @@ class Residuals:
 
     target: int
     rounds: Int[np.ndarray, " rounds"]
-    """The rounds whose mix and whose next word were both heard."""
+    """The rounds whose mix and whose next message were both heard."""
     at: Points
     """v_k, where the gradient was taken."""
     values: Points
@@ -202,7 +201,7 @@ class Residuals:
 
 
 def residuals(view: View, target: int, **plan: Unpack[Plan]) -> Residuals:
-    """An agent's gradients as they look to whoever heard its whole neighbourhood, with known noise removed.
+    """An agent's gradients as they look to anybody who heard its whole neighbourhood, with known noise removed.
     For building attacks: those in this package start here. `step` and `algorithm` are for runs loaded from disk.
     """
     view, target = with_plan(view, **plan), check_target(view, target)

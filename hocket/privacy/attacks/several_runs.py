@@ -29,7 +29,7 @@ def changed_record_attack(
     """What was added to an agent's data between two runs under the same kept noise: its gradient, in every round.
 
     Objectives, and what was added, are separable polynomials of degree 2 unless a `family` is given. Without a target
-    it is whoever changed most, in units of what the change should be off by.
+    it is the one who changed most, in units of what the change should be off by.
     """
     received = _received([before, after])
     targets = _common(received) if target is None else [target]

@@ -123,7 +123,7 @@ def proved(audit: Audit) -> list[str]:
     name, labels = sentence(_covered(one))[:-1], audit.network.labels
     rests = [NEEDS[theorem]] if theorem in NEEDS else []
     if audit.p2:
-        hold = f"against {against} P1 and P2 hold ({theorem.value}), even with a tap on all messages"
+        hold = f"against {against} P1 and P2 hold ({theorem.value}), even with an eavesdropper on all links"
         return [f"{name}{_if(one)}: {hold}{_narrow(one, audit)}.", OPEN[theorem], *rests]
     why = "it cuts the honest agents apart"
     whom = "it"

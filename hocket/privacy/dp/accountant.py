@@ -42,7 +42,7 @@ class Account:
 
 @dataclass(frozen=True, eq=False)
 class Innovation:
-    """What is new in one round's words: a factor of its covariance, by which changes are whitened."""
+    """What is new in one round's messages: a factor of its covariance, by which changes are whitened."""
 
     q: np.ndarray
     r: np.ndarray
@@ -99,7 +99,7 @@ def innovations(course: Course) -> Iterator[tuple[int, Innovation, np.ndarray]]:
         lasting = np.hstack([factor[states:], np.zeros((len(factor) - states, noise.after.shape[1]))])
         news = np.vstack([np.hstack([turn.after, noise.after]), lasting])
         received = np.hstack([turn.received, noise.received])
-        # The largest so far: what was heard once leaves rounding behind, which is not noise.
+        # The largest so far: what was received once leaves rounding behind, which is not noise.
         largest = max(
             largest,
             np.linalg.norm(factor[:states], axis=1).max(initial=0.0),

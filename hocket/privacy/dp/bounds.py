@@ -104,7 +104,7 @@ def bounded(protected: Protected, looks: tuple[Look, ...], colluders: int) -> Bo
     """The best of the bounds for every look, added up."""
     total, how = 0.0, []
     for look in looks:
-        # What a pair has left over is shared by all who hang together with it, whom its own paths do not tell.
+        # What a pair has left over is shared by all who are connected with it, whom its own paths do not tell.
         between = isinstance(protected, Shift) and not left_over(protected.rows, look.own).any()
         pair = protected.agents if isinstance(protected, Shift) and between else ()
         found = _of(protected, Reach.of(look, colluders, pair))

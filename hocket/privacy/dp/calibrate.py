@@ -56,8 +56,8 @@ class Price:
         return self.at_agent / self.gap if self.gap > 0 else math.inf
 
     def curvature(self, dim: int, agents: int, failure: float = 1e-6) -> list[float]:
-        """How much curvature noise adds to a quadratic that is descended, save with this probability; steps shrink with
-        it."""
+        """How much curvature noise adds to a quadratic that is descended, except with this probability; steps shrink
+        with it."""
         most, own = 2 * (math.sqrt(dim) + math.sqrt(math.log(2 * agents / failure))), 1 / math.sqrt(agents)
         noise = math.hypot(self.at_agent, self.on_sum * own), self.central / agents, self.local * own
         return [most * one for one in noise]

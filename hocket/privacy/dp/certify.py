@@ -76,14 +76,14 @@ def certify(
     """Differential privacy with a number: how well insiders can tell neighbouring inputs apart, whatever they compute.
     Ask it before a run, to sign it; infinity is an answer too, and comes with its reason.
 
-    The `adversary` receives all messages, whoever colludes. `algorithm` is a key, with its `noise`; or the algorithm
-    itself, with `problem` or `dim`, which knows its noise, and perhaps its sensitivity. Noise on gradients needs
-    `rounds`; it is scaled by α_{k−1}, as the gradient is that it hides. `objectives` is the class that all
+    The `adversary` receives all messages, no matter who colludes. `algorithm` is a key, with its `noise`; or the
+    algorithm itself, with `problem` or `dim`, which knows its noise, and perhaps its sensitivity. Noise on gradients
+    needs `rounds`; it is scaled by α_{k−1}, as the gradient is that it hides. `objectives` is the class that all
     objectives are declared to be of, "polynomial:2" or "any", where there is no `problem` to read it off: what may
     change must lie in the span of the noise, or nothing is promised. With a `rate` records take part in rounds by
-    secret coins, and ε is smaller, by Theorem S; without `on_grid` no certificate is called exact.
-    `by="linearisation"` asks the general accountant, for any algorithm whose messages are affine. `plain` are fields of
-    the other arguments by their own names.
+    secret coins, and ε is smaller, by Theorem S; without `on_grid` no certificate is called exact. `by="linearisation"`
+    asks the general accountant, for any algorithm whose messages are affine. `plain` are fields of the other arguments
+    by their own names.
 
     >>> from hocket import Network
     >>> found = certify(Network.cycle(5), "function-sharing", coalition={0}, sigma=2.0, move=(1, 4, [.6, -.8]))

@@ -1,9 +1,8 @@
 """What a view is worth: so many looks at the agents' numbers, each under normal noise of a known covariance.
 
-Whoever knows all noise on links that touch a coalition A is left, of a vector with one row per honest agent, with that
-vector plus N(0, L + τ²I): L is the Laplacian of the links among the honest, and a link on which two directed draws of
-deviation σ are dealt has the conductance 2σ². All certificates are about such looks.
-"""
+Anybody who knows all noise on links that touch a coalition A is left, of a vector with one row per honest agent, with
+that vector plus N(0, L + τ²I): L is the Laplacian of the links among the honest, and a link on which two directed draws
+of deviation σ are dealt has the conductance 2σ². All certificates are about such looks."""
 
 from __future__ import annotations
 
@@ -74,7 +73,7 @@ class Honest:
             csr_array((self._conductance, tuple(self._ends.T)), shape=(h, h)), directed=False
         )
         self.parts = [np.flatnonzero(found[1] == part) for part in range(found[0])]
-        """Places of honest agents that hang together by links with noise."""
+        """Places of honest agents that are connected by links with noise."""
 
     @property
     def laplacian(self) -> Float[np.ndarray, "honest honest"]:
@@ -85,7 +84,7 @@ class Honest:
         return matrix
 
     def changed_sum(self, shift: Float[np.ndarray, "agents width"]) -> tuple[int, ...] | None:
-        """Honest agents that hang together and whose sum changes with nothing to hide it; None if there are none."""
+        """Honest agents that are connected and whose sum changes with nothing to hide it; None if there are none."""
         if self.look.own > 0:
             return None
         for part in self.parts:
@@ -133,7 +132,7 @@ class Honest:
         return self.look.times * cost
 
     def _centred(self) -> Iterator[tuple[np.ndarray, Float[np.ndarray, "part part"]]]:
-        """Places of agents that hang together, and the inverse of their covariance on what sums to zero.
+        """Places of agents that are connected, and the inverse of their covariance on what sums to zero.
 
         The mean is apart, exactly: beside little own noise it would drown all else in rounding.
         """

@@ -36,13 +36,13 @@ class Sampled:
     """Rounds in each of which a record takes part with a probability, in secret; with rate 1 and once, any view."""
 
     per_round: float
-    """μ of a round to whoever knows that the record takes part."""
+    """μ of a round to anybody who knows that the record takes part."""
     rate: float = 1.0
     times: int = 1
 
     @property
     def mu(self) -> float:
-        """μ of all rounds to whoever knows all coins."""
+        """μ of all rounds to anybody who knows all coins."""
         return self.per_round * math.sqrt(self.times)
 
 

@@ -39,7 +39,7 @@ class Source:
     sigma: float | None = None
     persistent_sigma: float = 0.0
     own: float = 0.0
-    """As they were given with a key: one number each, for whoever takes no others."""
+    """As they were given with a key: one number each, for those that take no others."""
 
 
 def source_of(

@@ -1,4 +1,4 @@
-"""Who still hangs together without a coalition, and how many must leave before the others fall apart.
+"""Who still is connected without a coalition, and how many must leave before the others fall apart.
 
 Vertex connectivity is found by flows: Even's scheme needs about one per agent, each in a graph thinned to the links
 that can matter for small cuts.
@@ -116,7 +116,7 @@ def agents_in(mask: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Connectivity:
-    """How well a graph hangs together."""
+    """How well a graph is connected."""
 
     value: int
     """κ, the fewest agents that must leave to cut the others apart; n − 1 where everybody is linked."""

@@ -45,7 +45,7 @@ class Exposure:
 
     coalition: tuple[int, ...]
     components: tuple[tuple[int, ...], ...]
-    """The honest agents that hang together without the coalition; the sum over each component is exposed."""
+    """The honest agents that are connected without the coalition; the sum over each component is exposed."""
 
     @property
     def surrounded(self) -> tuple[int, ...]:

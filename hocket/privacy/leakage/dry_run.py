@@ -243,7 +243,8 @@ def _size(form: Form) -> int:
 
 
 def _centred_form(problem: Problem, usual: Form) -> list[Form]:
-    """Polynomials that are the same on both sides of some centre, for whoever knows that: others stay as they are."""
+    """Polynomials that are the same on both sides of some centre, for anybody who knows that: others stay as they
+    are."""
     kind = problem.objective_class
     if kind.kind != "polynomial" or problem.dim > 1 or (kind.degree or 0) < 4:
         return []

@@ -1,8 +1,8 @@
 """What bounded draws hide from every estimator, linear or not: less than normal draws of the same variance do.
 
-A linear estimate sees variances only. Uniform draws have edges, and whoever knows the law reads more from a draw near
-its edge: after K rounds of uniform noise the middle of the extremes is off by 1/K, where the mean is off by 1/√K. So a
-number that nobody gets below takes more than variances.
+A linear estimate sees variances only. Uniform draws have edges, and anybody who knows the law reads more from a draw
+near its edge: after K rounds of uniform noise the middle of the extremes is off by 1/K, where the mean is off by 1/√K.
+So a number that nobody gets below takes more than variances.
 
 **Bound.** Unknowns ξ with independent smooth densities of Fisher information J are seen through y = Hξ, exactly. For
 every direction h with Hh = 0 and every estimate t(y) of aᵀξ, partial integration gives E[(aᵀξ − t(y)) hᵀ∇log p(ξ)] =

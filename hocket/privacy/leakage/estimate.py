@@ -30,7 +30,7 @@ class Leakage:
     rounds: int
     runs: int
     prior: float
-    """τ: the standard deviation of a gradient before anything was heard."""
+    """τ: the standard deviation of a gradient before anything was received."""
     sd: Float[np.ndarray, " agents"]
     """The posterior standard deviation of each agent's gradient; zero for members and where it is known exactly."""
     covariance: Float[np.ndarray, "agents agents"] = field(repr=False)
@@ -72,7 +72,7 @@ class Leakage:
         return replace(self.no_better_than(*(one.sd for one in known)), models=known)
 
     def beside(self, other: Leakage) -> Leakage:
-        """The same for whoever knows the better of the two, of the same agents."""
+        """The same for anybody who knows the better of the two, of the same agents."""
         return replace(self.no_better_than(other.sd), models=other.models)
 
     def no_better_than(self, *others: Float[np.ndarray, " agents"]) -> Leakage:
@@ -109,7 +109,7 @@ class Leakage:
         who = f"coalition {grouped(self.coalition, labels)}" if self.coalition else "nobody inside"
         tap = {
             "coalition": "",
-            "states": " and a tap on all words",
+            "states": " and an eavesdropper on all links",
             "states+noise": " and a tap on words and noise",
         }
         over = f"{counted(self.rounds, 'round')}, gradients of size {gradient_size:g}"

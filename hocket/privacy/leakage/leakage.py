@@ -131,7 +131,7 @@ def leakage(
 
     >>> from hocket import Network
     >>> print(leakage(Network.cycle(5), "rss-nb", rounds=20, threat="states", start=1000))
-    rss-nb against nobody inside and a tap on all words, 20 rounds, gradients of size 1:
+    rss-nb against nobody inside and an eavesdropper on all links, 20 rounds, gradients of size 1:
     known ever better: agents 0, 1, 2, 3 and 4; best so far agent 0: ±0.447, relative error 0.45
     """
     network = network_asked(network)

@@ -41,7 +41,7 @@ class Levels:
         return replace(self, draws=as_normal(self.draws, counts), bounded=True) if counts else self
 
     def exposed(self) -> Levels:
-        """The same with all noise known that is drawn once and carried by words; noise functions are not carried."""
+        """The same with all noise known that is drawn once and carried by messages; noise functions are not carried."""
         if functions_of(self.algorithm) is not None:
             return self
         return replace(

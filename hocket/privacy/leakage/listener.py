@@ -49,7 +49,7 @@ class Drive(NamedTuple):
     outputs: Float[np.ndarray, "outputs honest coordinates"]
     """What noise that the listener knows brings into the outputs of the rule."""
     members: list[Float[np.ndarray, "honest coordinates"]]
-    """What members' words bring into what is mixed, for each number that is said."""
+    """What members' messages bring into what is mixed, for each number that is said."""
 
 
 class Listener:
@@ -88,7 +88,7 @@ class Listener:
         self.keys = [self._key(k) for k in range(rounds + 1)]
         every = list(dict.fromkeys(self.keys[1:]))
         self.kept_noise = self.unknown.kept_shares(every)
-        """What outlives the run, for whoever listens to several."""
+        """What outlives the run, for anybody who listens to several."""
         self.wired = {
             (phase, gone): wired(
                 network, self.tables, phase, self.unknown.silenced(gone), self.honest, threat
@@ -225,7 +225,7 @@ class Listener:
         return mean, words - mean[rows]
 
     def _matrix(self, k: int, unknowns: int) -> Float[np.ndarray, "rows unknowns"]:
-        """What round k makes of unknowns: honest states afterwards, words heard, and what was mixed."""
+        """What round k makes of unknowns: honest states afterwards, messages received, and what was mixed."""
         key, first = self.keys[k], k - k % BLOCK
         if k not in self._matrices.get(key, {}):
             block = range(max(1, first), min(first + BLOCK, len(self.keys)))
@@ -251,8 +251,8 @@ class Listener:
     ) -> Followed:
         """Some rounds' rule, over the same links, for all honest agents at once, from the inputs that are not zero.
 
-        With fresh noise among the inputs, or beside a real view, every word is heard, else one of all that are alike.
-        """
+        With fresh noise among the inputs, or beside a real view, every message is heard, else one of all that are
+        alike."""
         wired, rule = self.wired[self.keys[rounds[0]]], self.rule
         shape = (len(rounds), *next(iter(inputs.values())).shape)
         table = self._coefficients[np.array(rounds) - 1]

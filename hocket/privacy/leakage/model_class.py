@@ -3,9 +3,8 @@
 Gradients that change tell more than those that stay the same: each is another equation about the same few numbers. The
 recursion is that of constant gradients; in place of a gradient stand what its parameters do to it at the points where
 it is taken (the Fisher information of a Gaussian view, for noise that is Gaussian). Those points are taken to be known,
-as they are to whoever hears all words. A state that was moved back onto a side of X is known too, and with it whatever
-noise the next word carries.
-"""
+as they are to an eavesdropper on all links. A state that was moved back onto a side of X is known too, and with it
+whatever noise the next message carries."""
 
 from __future__ import annotations
 

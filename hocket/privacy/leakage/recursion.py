@@ -27,11 +27,11 @@ class ReceivedMessages(NamedTuple):
 
     received: Float[np.ndarray, "words coordinates"]
     drive: Drive
-    """What the listener knows to enter words and states: members' words, and noise that it shares."""
+    """What the listener knows to enter words and states: members' messages, and noise that it shares."""
 
 
 class Turn(NamedTuple):
-    """One round: the states afterwards and what was heard, as combinations of unknowns."""
+    """One round: the states afterwards and what was received, as combinations of unknowns."""
 
     after: np.ndarray
     received: np.ndarray
@@ -57,7 +57,7 @@ class Course:
         return Turn(states, np.concatenate([found.received, *published, *means]))
 
     def _parts(self, k: int) -> Float[np.ndarray, "parts honest"]:
-        """Whose states' sum is known where states are added up under masks: of all who hang together (Theorem T)."""
+        """Whose states' sum is known where states are added up under masks: of all who are connected (Theorem T)."""
         return self.listener.wired[self.listener.keys[k]].summed
 
     def noise(self, k: int, *, every_message: bool = False) -> Turn:
@@ -93,7 +93,7 @@ def watch(
 ) -> Iterator[tuple[int, Posterior]]:
     """The posterior after the message of each round 1 … K + 1; the last one knows of the release.
 
-    Where this is not the first run, `first` is what was believed before anything was heard, and `earlier` says how
+    Where this is not the first run, `first` is what was believed before anything was received, and `earlier` says how
     many rounds were heard since.
     """
     states, wide = course.listener.states, posterior.mean.shape[1]
@@ -125,7 +125,7 @@ def states_after(
 ) -> Iterator[tuple[int, float]]:
     """The messages 1 … K + 1, and by how much rounding may blur the states behind each.
 
-    `start` and `gradients` are the largest deviations before anything was heard.
+    `start` and `gradients` are the largest deviations before anything was received.
     """
     # Sums of gradients that should cancel are off by rounding, more so with √k, and every step adds them to the states.
     alpha = course.listener.alpha
@@ -181,7 +181,7 @@ def determined(rows: Float[np.ndarray, "rows columns"], wanted: slice) -> Float[
 def blurred(course: Course) -> Float[np.ndarray, "states directions"]:
     """Directions of the honest states in which a public start is forgotten under fresh noise.
 
-    What noise leaves alone, once all that was heard is taken into account, is remembered for good: under noise that
+    What noise leaves alone, once all that was received is taken into account, is remembered for good: under noise that
     cancels, the sum over each honest component. All else is forgotten at once, or a few rounds later.
     """
     unheard, settled = _never_heard(course)
@@ -190,7 +190,7 @@ def blurred(course: Course) -> Float[np.ndarray, "states directions"]:
     remembered = _null_space(unheard.T)
     period = course.listener.network.period
     for k in range(min(course.rounds, 2 * settled + SETTLED * period), 0, -1):
-        # Of a state, what is remembered after round k is what was remembered of it before, and what was heard.
+        # Of a state, what is remembered after round k is what was remembered of it before, and what was received.
         remembered = scipy.linalg.orth(_without_heard_noise(course, k).T @ remembered, rcond=ALIKE)
     return _null_space(remembered.T)
 
@@ -213,7 +213,7 @@ def _never_heard(course: Course) -> tuple[np.ndarray, int]:
         reached = np.hstack([turn.after, noise.after / size]) @ quiet
         reached = reached[
             :, np.linalg.norm(reached, axis=0) > ALIKE
-        ]  # all else is rounding of what was heard
+        ]  # all else is rounding of what was received
         grown = scipy.linalg.orth(np.hstack([space, reached]), rcond=ALIKE)
         settled = k if grown.shape[1] > space.shape[1] else settled
         space = grown
@@ -223,7 +223,7 @@ def _never_heard(course: Course) -> tuple[np.ndarray, int]:
 
 
 def _without_heard_noise(course: Course, k: int) -> Float[np.ndarray, "states states"]:
-    """What round k makes of states, less what is known of it: the least noise that explains what was heard."""
+    """What round k makes of states, less what is known of it: the least noise that explains what was received."""
     turn = course.turn(_states_only(course, np.eye(course.listener.states)), k)
     noise = course.noise(k)
     return turn.after - noise.after @ np.linalg.pinv(noise.received) @ turn.received

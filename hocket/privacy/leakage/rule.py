@@ -58,7 +58,7 @@ class Said(NamedTuple):
 
 
 class Mixed(NamedTuple):
-    """Numbers mixed with what was heard: an agent's own are `outputs`, the results `inputs` among those heard."""
+    """Numbers mixed with what was received: an agent's own are `outputs`, the results `inputs` among those heard."""
 
     exchange: int
     outputs: slice
@@ -77,7 +77,7 @@ class Reader(Agent):
     """One for every time that somebody looked at its number, also by way of an agent that was made of this one."""
 
     def disguised(self, plus: Callable[[Any], Any] | None) -> Reader:
-        # Whoever is inside function sharing is shown as little of the noise here as in a run.
+        # The algorithm inside function sharing is shown as little of the noise here as in a run.
         found = copy(self)
         found.__dict__.update(plus=None if plus is None else lambda _: plus(self.at), shares={}, adders=None)
         return found
@@ -182,7 +182,7 @@ def rule_of(algorithm: Algorithm, plan: Setting, draws: Mapping[str, Draw], slot
 
 
 class Rule:
-    """What one agent does in rounds 1 … K, whoever its neighbours are.
+    """What one agent does in rounds 1 … K, no matter who its neighbours are.
 
     Inputs are the numbers of its state, its gradient, its shares of the noise and what comes of mixing; outputs are
     what it says and what of its own it mixes, in the order of the round, and then the numbers of its next state.

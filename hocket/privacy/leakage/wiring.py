@@ -64,7 +64,7 @@ def wired(
 
 
 def _parts(links: np.ndarray, honest: np.ndarray, threat: Threat) -> Float[np.ndarray, "parts honest"]:
-    """Masks that honest agents share hide all but the sum over those who hang together; known masks hide nothing."""
+    """Masks that honest agents share hide all but the sum over those who are connected; known masks hide nothing."""
     if threat == "states+noise":
         return np.eye(len(honest))
     among = links[np.isin(links, honest).all(axis=1)]

@@ -137,9 +137,8 @@ def known_best(found: Leakage) -> tuple[float, float]:
 
 
 def least_std(run: PlannedRun, f: int, *, work: int, watch: Watch = iter, **known: Any) -> float | None:
-    """A deviation below which no f agents know an honest gradient, whoever they are, for gradients that stay the same.
-    None where it would take more than `work`; `known` is what else `joint_leakage` takes.
-    """
+    """A deviation below which no f agents know an honest gradient, no matter who they are, for gradients that stay the
+    same. None where it would take more than `work`; `known` is what else `joint_leakage` takes."""
     network, gone = run.network, mask_of(run.leavers)  # who count as members, beside the f
     near = [others & ~gone for others in neighbour_masks(network.n, network.links)]
     staying = agents_in(everybody(network.n) & ~gone)

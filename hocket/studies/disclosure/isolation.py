@@ -35,7 +35,8 @@ def isolated(
 ) -> Isolated | None:
     """A combination in which a new set takes part, and that is about fewer rows than `fewest`, but about some.
 
-    Without `alone`, combinations of more than two new sets by themselves are left to whoever sees all members' rows.
+    Without `alone`, combinations of more than two new sets by themselves are left to anybody who sees all members'
+    rows.
 
     >>> isolated(np.array([[1, 1, 1, 0], [1, 1, 1, 1]], dtype=bool), [1], 2)
     Isolated(rows=1, sets=(0, 1))

@@ -40,7 +40,7 @@ def _parts(seen: Snapshot) -> dict[str, Any]:
     return {
         "seen": seen,
         "tone": _tone(seen),
-        "links": Table(("neighbour", "its last word", "link"), links, "Links"),
+        "links": Table(("neighbour", "its last message", "link"), links, "Links"),
         "events": Table(("when", "what"), events[::-1], "Lately"),
         "courses": [_course(one) for one in seen.measured],
     }

@@ -1,4 +1,4 @@
-"""The watch page on loopback: whoever was given its address may look, and nobody can change anything."""
+"""The watch page on loopback: anybody who was given its address may look, and nobody can change anything."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class LoopbackHandler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def handle(self) -> None:
-        """Answer, unless whoever asked has gone."""
+        """Answer, unless the one who asked has gone."""
         with suppress(ConnectionError):
             super().handle()
 

@@ -42,7 +42,7 @@ class NeighbourLink:
     name: str
     link: str
     lag: float | None
-    """Seconds after this member's word that its word came, last time; zero if it was there first."""
+    """Seconds after this member's message that its word came, last time; zero if it was there first."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Snapshot:
         slowest = max(lags, key=lambda name: lags[name])
         if lags[slowest] <= 0:
             return [f"Nobody is waited for: all others wait for {self.member}"]
-        return [f"Nobody is waited for; the last word came from {slowest}, {lag_in_words(lags[slowest])}"]
+        return [f"Nobody is waited for; the last message came from {slowest}, {lag_in_words(lags[slowest])}"]
 
     @property
     def pace(self) -> str:

@@ -27,7 +27,7 @@ def duration(seconds: float) -> str:
 
 
 def lag_in_words(seconds: float | None) -> str:
-    """How long after this member's word another came.
+    """How long after this member's message another came.
 
     >>> lag_in_words(0.0), lag_in_words(0.0123), lag_in_words(0.25), lag_in_words(2.5)
     ('was there first', '12 ms later', '250 ms later', '2.5 s later')

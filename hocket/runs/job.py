@@ -16,7 +16,7 @@ import hocket
 from hocket.algorithm import Algorithm, Setting
 from hocket.algorithms import BY_KEY
 from hocket.algorithms.parts.compressors import Compressor
-from hocket.claims import mechanism, promises
+from hocket.claims import MECHANISMS, mechanism, promises
 from hocket.errors import BadInput, nearest
 from hocket.networks.adjacency import is_matrix
 from hocket.networks.network import Network, network_asked
@@ -127,6 +127,14 @@ class Job:
         """The public part that noise may depend on."""
         return Setting(self.own_network, self._arranged[0].dim, self.step, self.rounds)
 
+    @property
+    def mechanism(self) -> Mechanism | None:
+        """The noise that a certificate may stand on; None where none may."""
+        if type(self.algorithm) not in MECHANISMS:
+            return None
+        found = mechanism(self.algorithm, self.plan)
+        return found if isinstance(found, Mechanism) else None
+
     def draws(self, algorithm: Algorithm) -> dict[str, Draw]:
         """The noise of the algorithm, or of one that stands for it; with what only the host can draw drawn."""
         high, low = threefry.seed_key(self.seed)
@@ -150,15 +158,14 @@ def check_seed(seed: Any) -> None:
 
 def is_certified(job: Job) -> bool:
     """Whether a certificate of differential privacy may be asked for this run's noise, or a promise is printed."""
-    return promises(job.algorithm) or isinstance(mechanism(job.algorithm, job.plan), Mechanism)
+    return promises(job.algorithm) or job.mechanism is not None
 
 
 def hides_records(job: Job) -> bool:
     """Whether noise of each agent's own hides records, or whole objectives: then all that a run shows is under it."""
     if promises(job.algorithm):
         return True
-    found = mechanism(job.algorithm, job.plan)
-    return isinstance(found, Mechanism) and found.own_sd > 0
+    return job.mechanism is not None and job.mechanism.own_sd > 0
 
 
 def promised_remarks(job: Job) -> list[str]:

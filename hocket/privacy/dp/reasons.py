@@ -182,7 +182,7 @@ class Refusal(Enum):
     )
     LAST_BARE = "the message after the last step has no noise in it, and shows the last gradient bare"
     UNIFORM = (
-        "{name} noise is drawn uniformly, and what uniform draws hide has edges: no certificate covers it"
+        "{name} noise is drawn uniformly, and uniform draws have edges: no certificate covers it"
     )
     MISREAD = "{why}, so that what is read off its code is not what it does"
     SEVERAL_POINTS = "gradients are taken at several points between two messages, which is not accounted for"

@@ -42,3 +42,8 @@ class Totals(Algorithm):
                 f"{setting.network.n} members: each would see the other's numbers, its own taken off the sum; a study "
                 "needs three or more"
             )
+
+
+def study_of(algorithm: Any) -> str | None:
+    """The text of the study that is carried out; None for anything else, also for a class with a study of its own."""
+    return algorithm.study if type(algorithm) is Totals else None

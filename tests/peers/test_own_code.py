@@ -265,3 +265,15 @@ def test_joint_averages_inside_function_sharing_are_sums_too(tmp_path):
     for asked, said in (({"drop_after": "24h"}, "no sum can be taken without"), ({"means": 5}, "means = 0")):
         with pytest.raises(BadPlan, match=said):
             federation.drawn(cards, **asked)
+
+
+def test_own_code_that_has_a_study_is_none(tmp_path):
+    """It passed for one, of which nothing is shown but sums, and its runs for runs that told no gradient."""
+    Path("told.py").write_text(
+        MINE.replace("    gain: float = 1.0", "    gain: float = 1.0\n    study: str = '[study]'")
+    )
+    own = OwnCode(named="told.py:Mine")
+    plan = Federation(tmp_path, rounds=3, algorithm=own.table(), own=own).plan
+    assert plan.algorithm.study == "[study]"
+    assert plan.study is None
+    assert not ServedPlan.of(plan).is_study

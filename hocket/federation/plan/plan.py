@@ -20,6 +20,7 @@ import numpy as np
 
 from hocket.algorithm import Algorithm, Setting
 from hocket.algorithms import Centralised
+from hocket.algorithms.totals import study_of
 from hocket.config.problems import FeasibleSection
 from hocket.config.sections import AlgorithmSection, StepSection
 from hocket.errors import BadPlan
@@ -187,7 +188,7 @@ class FederationPlan:
     @property
     def study(self) -> str | None:
         """The text of the study that is run; None where the members follow gradients."""
-        return getattr(self.algorithm, "study", None)
+        return study_of(self.algorithm)
 
     @property
     def kind(self) -> PlanKind:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hocket.algorithms.totals import study_of
 from hocket.config.section import check
 from hocket.config.sections import read_step
 from hocket.errors import BadConfig, BadInput
@@ -85,7 +86,7 @@ class ServedPlan:
             )
             feasible = read_feasible(tables["feasible"]).build()
             audit = check(AuditSection, "audit", tables["audit"])
-            size, study = audit.gradient_size, getattr(algorithm, "study", None)
+            size, study = audit.gradient_size, study_of(algorithm)
             planned = PlannedRun(
                 _network(names, check(PlanNetworkSection, "network", tables["network"])),
                 algorithm,

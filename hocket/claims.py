@@ -142,18 +142,23 @@ def _changed(kind: type) -> str:
         now, made = vars(base), AS_MADE.get(base)
         if made is None and base is not object and is_known(kind):
             return f"{base.__name__} was put among what {kind.__name__} inherits from"
-        if made is not None and len(now) == len(made) and all(now.get(one) is made[one] for one in made):
-            continue
-        if made is not None:
+        if made is None:
+            changed = _elsewhere(base)
+        elif len(now) == len(made) and all(now.get(one) is made[one] for one in made):
+            changed = AT_FIRST[base]
+        else:
             names = {name for name in {**made, **now} if now.get(name) is not made.get(name)}
             changed = {name for name in names if _is_code(now.get(name)) or _is_code(made.get(name))}
-        else:
-            changed = set()
-        if base.__module__.partition(".")[0] == "hocket":
-            changed |= {name for name, what in now.items() if _from_elsewhere(name, what)}
+            changed |= _elsewhere(base)
         if changed:
             return f"{', '.join(sorted(changed))} of {base.__name__} was put in from elsewhere"
     return ""
+
+
+def _elsewhere(base: type) -> set[str]:
+    """What functions a class of hocket's has that are defined in none of its modules."""
+    ours = base.__module__.partition(".")[0] == "hocket"
+    return {name for name, what in vars(base).items() if ours and _from_elsewhere(name, what)}
 
 
 def parts(algorithm: Any) -> Iterator[Any]:
@@ -193,6 +198,10 @@ def _from_elsewhere(name: str, what: Any) -> bool:
         and not known
         and (name, module) != ("__replace__", "dataclasses")
     )
+
+
+AT_FIRST = {base: _elsewhere(base) for base in AS_MADE}
+"""What had been put into these classes before this module was loaded."""
 
 
 def _of_certified_rss_nb(algorithm: CertifiedRssNb, setting: Setting) -> Mechanism:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import subprocess
+import sys
 from contextlib import suppress
 from typing import Any
 
@@ -616,3 +618,23 @@ def test_what_rounds_are_made_with_is_looked_at_too(monkeypatch, kind, name, alg
     monkeypatch.setattr(kind, name, lambda self, *given, **named: 0.0)
     assert foreign(LIST[algorithm]) == f"{name} of {kind.__name__} was put in from elsewhere"
     assert not promises(LIST[algorithm])
+
+
+EARLY = """
+import functools
+import hocket as hk
+
+def bare(self, agent, state, k):
+    received = yield hk.Broadcast(state)
+    return agent.descend(agent.mix(state, received), k)
+
+hk.JointAverage.round = functools.wraps(hk.JointAverage.round)(bare)
+found = hk.certify(hk.Network.complete(5), hk.JointAverage(own=1.0), colluders=1, rounds=3, sensitivity=0.1, dim=1)
+print(found.holds, found.reason)
+"""
+
+
+def test_what_was_put_into_a_class_before_anything_was_asked_is_noticed():
+    """The list is made when the first algorithm is loaded, and not with the first certificate."""
+    said = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, check=True).stdout
+    assert said.startswith("False round of JointAverage was put in from elsewhere")

@@ -61,7 +61,7 @@ FACTS = {
 BESIDE: dict[str, set[str]] = {
     "federation/plan/plan.py": {"Centralised"},
     "privacy/audit/text.py": {"RssNb"},
-    "privacy/dp/certify.py": {"CertifiedRssNb"},
+    "privacy/attacks/likelihood_ratio.py": {"CertifiedRssNb"},
     "privacy/graph/guarantees.py": {"FunctionSharing"},
     "privacy/leakage/levels.py": {"Centralised"},
     "privacy/leakage/noise_plan.py": {"RssNb"},

@@ -24,7 +24,7 @@ ROUNDS = 3000
 
 
 def play(engine: Any, folder: Path | None = None) -> hk.Run:
-    """An anchored run on a ring of nine, whose agents no number of processes up to four shares evenly."""
+    """A run with persistent noise on a ring of nine, whose agents no number of processes up to four shares evenly."""
     network = hk.Network.cycle(9)
     algorithm = hk.RssNb(1.0, persistent=0.5)
     return hk.solve(

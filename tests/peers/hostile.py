@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "rss-nb": {"name": "rss-nb", "delta": 1.0},
-    "anchored": {"name": "rss-nb", "delta": 1.0, "persistent": 0.5},
+    "persistent": {"name": "rss-nb", "delta": 1.0, "persistent": 0.5},
     "rss-lb": {"name": "rss-lb", "delta": 1.0},
     "function-sharing": {"name": "function-sharing", "degree": 2, "bound": 0.01},
     "dgd": {"name": "dgd"},
     "joint-average": {"name": "joint-average"},
 }
-PAIRED = ("rss-nb", "anchored", "function-sharing", "joint-average")
+PAIRED = ("rss-nb", "persistent", "function-sharing", "joint-average")
 """Those whose neighbours agree on keys."""
-SUMMED = ("rss-nb", "anchored", "rss-lb", "function-sharing", "dgd")
+SUMMED = ("rss-nb", "persistent", "rss-lb", "function-sharing", "dgd")
 """Those whose members may add up their states now and then: not sums, which do so anyway."""
 
 
 def in_turn(algorithms: Iterable[str]) -> list[Any]:
     """Anchored RSS-NB in every run of the tests, the others with the slow laws."""
-    return [one if one == "anchored" else pytest.param(one, marks=pytest.mark.slow) for one in algorithms]
+    return [one if one == "persistent" else pytest.param(one, marks=pytest.mark.slow) for one in algorithms]
 
 
 class Said(NamedTuple):

@@ -16,7 +16,7 @@ from .company import Company
 ALGORITHMS = {
     "dgd": hk.Dgd(),
     "rss-nb": hk.RssNb(delta=1.0),
-    "anchored": hk.RssNb(delta=1.0, persistent=0.5),
+    "persistent": hk.RssNb(delta=1.0, persistent=0.5),
     "rss-lb": hk.RssLb(delta=1.0),
     "fs": hk.FunctionSharing(degree=4, bound=0.1),
     "normal": hk.RssNb(delta=1.0, persistent=0.5, distribution="gaussian"),

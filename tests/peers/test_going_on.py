@@ -23,7 +23,7 @@ from .quadratic import DIMENSION, target
 
 ALGORITHMS = {
     "rss-nb": {"name": "rss-nb", "delta": 1.0},
-    "anchored": {"name": "rss-nb", "delta": 1.0, "persistent": 0.5},
+    "persistent": {"name": "rss-nb", "delta": 1.0, "persistent": 0.5},
     "rss-lb": {"name": "rss-lb", "delta": 1.0},
 }
 WHOLE = {"name": "certified-rss-nb", "sd": 0.1, "own": 0.01, "clip": 5.0, "grid": 2.0**-20}
@@ -65,7 +65,7 @@ def exact(name: str, federation: Federation) -> GradientTask:
 
 
 def simulated(federation: Federation, start: np.ndarray, *, kept: bytes) -> np.ndarray:
-    """The same run in the simulator, on the escrow's noise; anchors are those of the run that dealt them first."""
+    """The same run in the simulator, on the escrow's noise; persistent noise is that of the run that dealt it first."""
     members = [federation.member(name) for name in federation.names]
     roles = [member.role() for member in members]
     streams = []

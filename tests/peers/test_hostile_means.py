@@ -47,9 +47,9 @@ def test_words_that_nobody_signed_are_noticed_where_they_are_believed(tmp_path, 
     """A member that takes them for its own even says them; and one that keeps another's is found by its journal."""
     with monkeypatch.context() as patched:
         patched.setattr(JointMeans, "_is_signed", lambda *_: True)
-        [stage] = played(tmp_path / "said", [("K4", NAMED["means in others' names"])], "anchored")
+        [stage] = played(tmp_path / "said", [("K4", NAMED["means in others' names"])], "persistent")
     assert any("under all its masks" in words for words in broken(stage))
-    [stage] = played(tmp_path / "kept", [("K4", NAMED["means as agreed"])], "anchored")
+    [stage] = played(tmp_path / "kept", [("K4", NAMED["means as agreed"])], "persistent")
     assert not broken(stage)
     ash = stage.honest["ash"].member
     with (
@@ -71,7 +71,7 @@ def test_a_mask_left_out_of_a_mean_is_noticed(tmp_path, monkeypatch):
     usual = joint_means.link_masks
     with monkeypatch.context() as patched:
         patched.setattr(joint_means, "link_masks", without)
-        [stage] = played(tmp_path, [("K4", NAMED["means as agreed"])], "anchored")
+        [stage] = played(tmp_path, [("K4", NAMED["means as agreed"])], "persistent")
     assert all(one.finished is not None for one in stage.honest.values())
     assert any("under all its masks" in words for words in broken(stage))
 
@@ -87,7 +87,7 @@ def test_two_words_under_one_mask_are_noticed(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(JointMeans, "say", again)
-        [stage] = played(tmp_path, [("K4", NAMED["means as agreed"])], "anchored")
+        [stage] = played(tmp_path, [("K4", NAMED["means as agreed"])], "persistent")
     assert any("under all its masks" in words for words in broken(stage))
     one = stage.honest["ash"]
     k, [word] = next(iter(told_by(one).items()))

@@ -109,7 +109,7 @@ VOTED_OUT = (
 """Where, by how many, and who of the victims is started again, with their votes in its journal."""
 
 
-@pytest.mark.parametrize("algorithm", in_turn(["rss-nb", "anchored"]))
+@pytest.mark.parametrize("algorithm", in_turn(["rss-nb", "persistent"]))
 def test_votes_of_colluders_bring_no_secret_out(tmp_path, algorithm):
     stages = []
     for place, (topology, members, restart) in enumerate(VOTED_OUT):

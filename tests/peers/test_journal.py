@@ -224,7 +224,7 @@ def test_votes(path):
 
 def test_keepsakes_outlive_runs_and_never_change(tmp_path):
     path = tmp_path / "data.sqlite"
-    kept, mine = LastingNoise.open(path, "trial"), {"anna": LastingKey(b"k" * 32, "anchor of 1")}
+    kept, mine = LastingNoise.open(path, "trial"), {"anna": LastingKey(b"k" * 32, "persistent noise of 1")}
     assert kept.kept("anna") is None
     kept.check_links({"anna", "ben"})
     kept.keep(mine)
@@ -232,13 +232,14 @@ def test_keepsakes_outlive_runs_and_never_change(tmp_path):
     kept.close()
 
     kept = LastingNoise.open(path, "trial")
-    assert kept.kept("anna") == (b"k" * 32, "anchor of 1")
+    assert kept.kept("anna") == (b"k" * 32, "persistent noise of 1")
     with pytest.raises(
-        JournalError, match="as anchor of 1, and this plan would deal it as anchor of 2: together"
+        JournalError,
+        match="as persistent noise of 1, and this plan would deal it as persistent noise of 2: together",
     ):
-        kept.keep({"anna": LastingKey(b"k" * 32, "anchor of 2")})
+        kept.keep({"anna": LastingKey(b"k" * 32, "persistent noise of 2")})
     with pytest.raises(JournalError, match="other noise than before would be dealt with anna"):
-        kept.keep({"anna": LastingKey(b"x" * 32, "anchor of 1")})
+        kept.keep({"anna": LastingKey(b"x" * 32, "persistent noise of 1")})
     kept.close()
     with pytest.raises(JournalError, match="keeps noise for the dataset 'trial', not 'other'"):
         LastingNoise.open(path, "other")
@@ -248,7 +249,7 @@ def test_keepsakes_outlive_runs_and_never_change(tmp_path):
 def test_kept_noise_belongs_to_its_links(tmp_path, neighbours):
     """On another link it would be drawn afresh, for the same data."""
     kept = LastingNoise.open(tmp_path / "data.sqlite", "trial")
-    kept.keep({name: LastingKey(b"k" * 32, "anchor of 1") for name in ("anna", "ben")})
+    kept.keep({name: LastingKey(b"k" * 32, "persistent noise of 1") for name in ("anna", "ben")})
     kept.check_links({"ben", "anna"})
     with pytest.raises(JournalError, match="kept on the links with anna, ben, and this plan links with anna"):
         kept.check_links(neighbours)

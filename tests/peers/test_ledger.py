@@ -62,8 +62,8 @@ def test_a_run_is_kept_as_its_plan(tmp_path):
     assert earlier_runs(home, PLAIN) == ()  # its own run is not before it
 
 
-def test_a_plain_run_before_an_anchored_one_decides():
-    """It was counted as a run of the anchored plan: fifteen times what is true."""
+def test_a_plain_run_before_one_with_persistent_noise_decides():
+    """It was counted as a run of the plan with persistent noise: fifteen times what is true."""
     counted, together, plain = (
         audit_plan(PERSISTENT, runs=2).least,
         audit_plan(PERSISTENT, earlier=[earlier(PLAIN)]),

@@ -162,9 +162,9 @@ def test_nothing_beside_a_source_is_imported(monkeypatch, place):
     """The hash covers one file, and so that file must be all, even where Python looks beside it, as after -m."""
     if place is not None:
         monkeypatch.syspath_prepend(place)
-    Path("beside.py").write_text("GAIN = 1.0\n")
-    Path("mine.py").write_text("import beside\n" + MINE)
-    with pytest.raises(BadConfig, match=r"mine.py failed .*No module named 'beside'"):
+    Path("beside_mine.py").write_text("GAIN = 1.0\n")
+    Path("mine.py").write_text("import beside_mine\n" + MINE)
+    with pytest.raises(BadConfig, match=r"mine.py failed .*No module named 'beside_mine'"):
         planned()
 
 

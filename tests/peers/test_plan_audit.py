@@ -71,7 +71,7 @@ def test_a_cut_is_refused_where_sums_over_parts_would_be_known(algorithm):
         audit_plan(plan)
 
 
-def test_an_anchor_counts_as_known_where_states_may_reach_the_sides_of_the_set():
+def test_persistent_noise_counts_as_known_where_states_may_reach_the_sides_of_the_set():
     persistent = RSS_NB | {"persistent": 0.5}
     wide, narrow = (audit_plan(drawn(algorithm=persistent, feasible=one)) for one in (WIDE, BOX))
     fresh = audit_plan(drawn(algorithm=RSS_NB | {"delta": 0.5}, feasible=BOX))
@@ -80,7 +80,7 @@ def test_an_anchor_counts_as_known_where_states_may_reach_the_sides_of_the_set()
     assert "states may reach the sides of the feasible set" in " ".join(narrow.words)
 
 
-def test_anchors_keep_what_fresh_noise_loses_over_runs():
+def test_persistent_noise_keeps_what_fresh_noise_loses_over_runs():
     fresh, persistent = (
         drawn(algorithm=RSS_NB | {"persistent": persistent}, rounds=20, feasible=WIDE)
         for persistent in (0.0, 0.5)
@@ -88,7 +88,7 @@ def test_anchors_keep_what_fresh_noise_loses_over_runs():
     for plan, kept in ((fresh, False), (persistent, True)):
         once, often = (audit_plan(plan, runs=runs).worst for runs in (1, 9))
         ratio = often.sd[list(often.honest)].min() / once.sd[list(once.honest)].min()
-        # Nine runs of fresh noise average to a third; what is anchored stays.
+        # Nine runs of fresh noise average to a third; what persists stays.
         assert ratio > 0.6 if kept else ratio < 0.45
         assert often.runs == 9
 

@@ -102,7 +102,7 @@ def test_a_member_put_back_a_round_says_nothing_twice(tmp_path, algorithm):
 @pytest.mark.parametrize("disk", [True, False], ids=["disk", "copies"])
 def test_a_member_put_back_some_rounds_says_nothing_twice(tmp_path, disk):
     cases = [(OLDER[0], 3), *((restored, 1) for restored in OLDER)]
-    check(scenes(tmp_path, "anchored", cases, disk=disk))
+    check(scenes(tmp_path, "persistent", cases, disk=disk))
 
 
 @pytest.mark.slow
@@ -110,13 +110,15 @@ def test_a_member_put_back_some_rounds_says_nothing_twice(tmp_path, disk):
 def test_a_member_killed_without_any_loss_goes_on(tmp_path, harmless):
     """Beside a hostile neighbour it may also stop, and name it."""
     check(
-        scenes(tmp_path, "anchored", [(restored, 0) for restored in (OLDER[0], OLDER[2])], harmless=harmless)
+        scenes(
+            tmp_path, "persistent", [(restored, 0) for restored in (OLDER[0], OLDER[2])], harmless=harmless
+        )
     )
     kept = [(restored, 7) for restored in LOST if not restored.loses]
-    check(scenes(tmp_path / "kept", "anchored", kept, harmless=harmless))
+    check(scenes(tmp_path / "kept", "persistent", kept, harmless=harmless))
 
 
-@pytest.mark.parametrize("algorithm", in_turn(["anchored", "rss-lb"]))
+@pytest.mark.parametrize("algorithm", in_turn(["persistent", "rss-lb"]))
 def test_whatever_is_lost_nothing_is_said_twice(tmp_path, algorithm):
     check(scenes(tmp_path, algorithm, [(restored, 7) for restored in LOST if restored.loses]))
 

@@ -20,7 +20,7 @@ NETWORKS = {
 }
 
 
-@pytest.mark.parametrize("persistent", [0.0, 0.5], ids=["fresh", "anchored"])
+@pytest.mark.parametrize("persistent", [0.0, 0.5], ids=["fresh", "persistent"])
 @pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS.keys())
 def test_shares_are_dealt_as_in_the_simulator(network, persistent, tmp_path):
     company = Company(PROBLEM, network, hk.RssNb(delta=1.0, persistent=persistent), tmp_path, rounds=4)

@@ -24,7 +24,7 @@ from .quadratic import task_of
 
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "dgd": {"name": "dgd"},
-    "anchored": {"name": "rss-nb", "delta": 1.0, "persistent": 0.5},
+    "persistent": {"name": "rss-nb", "delta": 1.0, "persistent": 0.5},
     "gaussian": {"name": "rss-nb", "delta": 1.0, "distribution": "gaussian"},
     "certified": {"name": "certified-rss-nb", "sd": 0.1, "own": 0.01, "clip": 5.0, "grid": 2.0**-20},
     "rss-lb": {"name": "rss-lb", "delta": 1.0},

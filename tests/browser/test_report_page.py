@@ -108,7 +108,7 @@ def test_the_clinics_come_before_the_five_agents(opened, folder):
     expect(page.locator(".answers .card").nth(1)).to_contain_text("uniformly random numbers")
     tops = [
         page.locator(one).bounding_box()["y"]
-        for one in ("#the-same-fit", "#what-one-curious-clinic-saw", "#then")
+        for one in ("#the-same-fit", "#what-one-semi-honest-clinic-saw", "#then")
     ]
     assert tops == sorted(tops)
     assert all(

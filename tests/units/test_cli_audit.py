@@ -344,7 +344,7 @@ RING = ["--topology", "cycle:5"]
         ([*RING, "--colluders", "1", "--step", "-1"], "steps must be positive"),
         ([*RING, "--colluders", "1", "--rounds", "0"], "rounds = 0; give a whole number, 1 or more"),
         ([*RING, "--colluders", "1", "--sigma", "-1"], "sigma = -1.0; a standard deviation is zero or more"),
-        ([*RING, "--colluders", "1", "--algorithm", "rsa"], "unknown algorithm 'rsa'; choose one of dgd"),
+        ([*RING, "--colluders", "1", "--algorithm", "rsa"], "unknown algorithm 'rsa'; choose one of rss-nb"),
         ([*RING, "--colluders", "1", "--weights", "x"], "unknown weights 'x'; choose 'paper'"),
         (
             [*RING, "--colluders", "1", "--dim", "1", "--wanted-sd", "-1", *QUICK],

@@ -9,6 +9,7 @@ import pytest
 
 import hocket as hk
 from hocket.algorithms.exact.exact_method import Shape
+from hocket.algorithms.parts.function_noise import added_smoothness
 from hocket.errors import BadAlgorithm, BadProblem
 from hocket.problems import Quadratic
 
@@ -107,7 +108,7 @@ def test_noise_that_bends_makes_steps_shorter_by_what_it_bends():
         size = upper + upper.transpose(0, 2, 1)
         size[:, range(3), range(3)] = np.sqrt(2) * draws[:, range(3), range(3)]
         bends.append(abs(np.linalg.eigvalsh(size)).max())
-    allowed = sharing.bend(3, RING)
+    allowed = added_smoothness(sharing, 3, RING)
     assert max(bends) < allowed < 4 * max(bends)
     assert hk.solve(REGRESSION, RING, sharing, rounds=2000).gap < 1e-10
 

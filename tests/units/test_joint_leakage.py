@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import hocket as hk
 from hocket.errors import BadInput
 from hocket.privacy.leakage.leakage import PlannedRun, joint_leakage
-from tests.laws.test_leakage_laws import PLAIN, THREATS
+from tests.laws.test_leakage_laws import DEALT, PLAIN, THREATS
 from tests.units.test_leakage_dense import Sums, added
 
 SAID = PLAIN
@@ -79,9 +79,10 @@ def _one_run(at, run, sums, g, members, threat, start, dealt):
             parts = [(1.0, x[j])]
             if name == "independent":
                 parts.append((alpha, sums.number(sigma, "own", here, k, people[j])))
-            if name == "rss-nb" and k >= 2:
+            if name in DEALT and k >= 2:
+                scale = alpha if name == "rss-nb" else before
                 for i in near[j]:
-                    parts += [(alpha, fresh(i, j)), (-alpha, fresh(j, i))]
+                    parts += [(scale, fresh(i, j)), (-scale, fresh(j, i))]
                     parts += [(before, drawn_once[i, j]), (-before, drawn_once[j, i])]
             own[j] = added(*parts)
             told |= {(j, i): own[j] for i in near[j]}
@@ -111,7 +112,7 @@ def planned(draw):
         release=draw(st.sampled_from(["nothing", "mixed"])),
         kept=draw(st.booleans()),
         sigma=draw(st.sampled_from([0.5, 1.5])),
-        persistent=draw(st.sampled_from([0.0, 0.7])) if name == "rss-nb" else 0.0,
+        persistent=draw(st.sampled_from([0.0, 0.7])) if name in DEALT else 0.0,
         agents=draw(st.sampled_from([None, (1, 2, 3, 4)])) if network.n == 4 else None,
     )
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hocket as hk
-from tests.laws.test_leakage_laws import PLAIN, THREATS
+from tests.laws.test_leakage_laws import DEALT, PLAIN, THREATS
 
 SAID = PLAIN
 """What says words; of sums see the laws."""
@@ -92,9 +92,10 @@ def dense_sd(network, name, members, threat, *, rounds, step, sigma, persistent,
                 parts = [(1.0, x[j])]
                 if name == "independent":
                     parts.append((alpha, sums.number(sigma, "own", run, k, j)))
-                if name == "rss-nb" and k >= 2:
+                if name in DEALT and k >= 2:
+                    fresh = alpha if name == "rss-nb" else before
                     for i in near[j]:
-                        parts += [(alpha, said(i, j)), (-alpha, said(j, i))]
+                        parts += [(fresh, said(i, j)), (-fresh, said(j, i))]
                         parts += [(before, drawn_once(i, j)), (-before, drawn_once(j, i))]
                 own[j] = added(*parts)
                 told |= {(j, i): own[j] for i in near[j]}
@@ -134,7 +135,7 @@ def _left(sums, known, held, g):
 
 def compare(network, name, members, threat, **how):
     how = {"sigma": 0.5, "persistent": 0.0, "prior": 2.0, "start": 0.0} | how
-    if name != "rss-nb":
+    if name not in DEALT:
         how["persistent"] = 0.0
     expected = dense_sd(network, name, members | {*how.get("leavers", {})}, threat, **how)
     how["persistent"] = how.pop("persistent")

@@ -59,7 +59,7 @@ def stands_for(algorithm: str | Algorithm, *, persistent: bool = False) -> Algor
         )
     if persistent and algorithm not in PERSISTENT:
         raise BadInput(
-            f"persistent: only {' and '.join(PERSISTENT)} has persistent noise; leave it away for {algorithm}"
+            f"persistent: only {' and '.join(PERSISTENT)} have persistent noise; leave it away for {algorithm}"
         )
     return PERSISTENT[algorithm] if persistent else TYPICAL[algorithm]
 

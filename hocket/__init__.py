@@ -51,7 +51,9 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"hocket has no {name!r}{_meant(name)}")
     if _HOME[name].partition(".")[0] in ("agent", "algorithm", "algorithms"):
-        importlib.import_module("hocket.claims")  # so that it sees these classes before anybody can change them
+        importlib.import_module(
+            "hocket.claims"
+        )  # so that it sees these classes before anybody can change them
     value = getattr(importlib.import_module(f"hocket.{_HOME[name]}"), name)
     globals()[name] = value
     return value

@@ -20,7 +20,7 @@ class HeavyBall(Algorithm):
     """Descent with momentum (Polyak, 1964) under RSS-NB's noise; a candidate, about which nothing is proved here.
 
     Choose it where plain descent crawls along a valley. The last move holds noise, too, and a part of that is sent
-    again. """
+    again."""
 
     delta: float
     """Δ: bound on the norm of the noise, as in RSS-NB."""

@@ -181,9 +181,7 @@ class Refusal(Enum):
         "like show one gradient in many messages"
     )
     LAST_BARE = "the message after the last step has no noise in it, and shows the last gradient bare"
-    UNIFORM = (
-        "{name} noise is drawn uniformly, and uniform draws have edges: no certificate covers it"
-    )
+    UNIFORM = "{name} noise is drawn uniformly, and uniform draws have edges: no certificate covers it"
     MISREAD = "{why}, so that what is read off its code is not what it does"
     SEVERAL_POINTS = "gradients are taken at several points between two messages, which is not accounted for"
     CARRIED_PROJECTED = (

@@ -41,7 +41,7 @@ from hocket.errors import BadAlgorithm, HocketError
 from hocket.noise.draws import Gaussian, Paired
 from hocket.noise.mechanism import Mechanism
 from hocket.noise.round_grid import GridOwn, GridPaired
-from hocket.noise.stds import Stds, on_links
+from hocket.noise.stds import Stds, is_above_zero, on_links
 from hocket.noise.whole_draws import WholeOwn, WholePaired
 from hocket.problems.objective_class import QUADRATIC, ObjectiveClass
 
@@ -225,10 +225,10 @@ def _of_masked_start(algorithm: MaskedStart, setting: Setting) -> Mechanism | st
     inner = algorithm.algorithm
     if type(inner) is RssNb:
         return _none(inner)
-    if type(inner) is not CertifiedRssNb or not inner.persistent < 1:
+    if type(inner) is not CertifiedRssNb or not (inner.persistent < 1 and is_above_zero(inner.sd)):
         return (
             f"{inner.title} has no fresh noise in its first message, and a start that is not public is hidden by "
-            "nothing: take hk.CertifiedRssNb with persistent below 1, or a public start"
+            "nothing: take hk.CertifiedRssNb with sd above zero and persistent below 1, or a public start"
         )
     found = mechanism(inner, setting)
     return found if isinstance(found, str) else replace(found, start="published")

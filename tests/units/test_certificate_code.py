@@ -399,6 +399,7 @@ def test_a_number_is_a_number():
         (hk.JointAverage(own=1.0), "has no fresh noise in its first message"),
         (hk.FunctionSharing(1, sd=1.0, own=1.0), "has no fresh noise in its first message"),
         (hk.CertifiedRssNb(1.0, 0.5, persistent=1.0), "has no fresh noise in its first message"),
+        (hk.CertifiedRssNb(0.0, 0.5), "has no fresh noise in its first message"),
         (MaskedStart(hk.CertifiedRssNb(1.0, 0.5)), "has no fresh noise in its first message"),
     ],
     ids=str,

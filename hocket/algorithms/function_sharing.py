@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, Self, final
+from typing import Any, final
 
 import equinox as eqx
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Round, Setting, derives_step, x_of
+from hocket.algorithm import Algorithm, Round, Setting, x_of
 from hocket.algorithms.dgd import Dgd
 from hocket.algorithms.parts.function_noise import (
-    added_smoothness,
     check_functions,
+    configured,
     function_noise,
     noise_functions,
     sd_in,
@@ -26,7 +26,7 @@ from hocket.noise.functions import FAMILIES, Family, NoiseFunctions
 from hocket.noise.stds import Stds, as_stds, hashable, on_links
 from hocket.noise.stored_sum import StoredSum
 from hocket.problems.problem import Problem
-from hocket.steps import Derived, Step
+from hocket.steps import Step
 
 
 @final
@@ -132,26 +132,8 @@ class FunctionSharing(Algorithm):
 
     def configure(
         self, problem: Problem, network: Network, step: Step | None, *, added: float = 0.0
-    ) -> tuple[Self, Step]:
-        if not derives_step(self):
-            return self, self.inner.configure(problem, network, step)[1]
-        if step is not None:
-            # With a public step nothing is worked out from the objectives: every message would tell of it.
-            if not isinstance(step, Derived):
-                return self, step
-            try:
-                more = added_smoothness(self, problem.dim, network)
-            except BadAlgorithm:  # nothing bounds it, and nothing is derived from it
-                return self, step
-            inner, _ = self.inner.configure(problem, network, step, added=added + more)
-            return (self if inner is self.inner else dataclasses.replace(self, inner=inner)), step
-        more = added_smoothness(self, problem.dim, network)
-        _, step = self.inner.configure(problem, network, None, added=added + more)
-        if isinstance(step, Derived) and more and self.normal:
-            step = dataclasses.replace(step, why=f"{step.why}, except with probability {self.failure:g}")
-        if isinstance(step, Derived) and self.own:  # the sum is another one, of which nothing is known
-            step = dataclasses.replace(step, proved=False, why=f"{step.why}, without own noise")
-        return self, step
+    ) -> tuple[FunctionSharing, Step]:
+        return configured(self, problem, network, step, added)
 
     def perturbation(self, agent: Agent, state: Any, outgoing: Any, k: Any) -> Any:
         return self.noise_gradient(agent)(x_of(state))

@@ -2,13 +2,13 @@
 
 from hocket.theory.bound import Bound, theorem1
 from hocket.theory.finite_time import finite_time
-from hocket.theory.inverse import Answer, delta_for, rounds_for
+from hocket.theory.inverse import InverseBound, delta_for, rounds_for
 from hocket.theory.lemmas import lemma1, lemma2
 from hocket.theory.monitor import Margin, Monitor, monitor
 
 __all__ = [
-    "Answer",
     "Bound",
+    "InverseBound",
     "Margin",
     "Monitor",
     "delta_for",

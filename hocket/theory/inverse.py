@@ -42,7 +42,7 @@ PRECISION = 1e-9
 
 
 @dataclass(frozen=True)
-class Answer:
+class InverseBound:
     """What was asked for, or that the bound does not give it."""
 
     value: float | int | None
@@ -67,7 +67,7 @@ def delta_for(
     start: Any = None,
     grad_at: str = "mixed",
     **quantities: Unpack[Quantities],
-) -> Answer:
+) -> InverseBound:
     """The largest noise bound Δ with which the bound on the gap is at most `gap` after `rounds` rounds.
 
     For choosing the noise a wanted accuracy allows. An algorithm's own `delta` is set aside.
@@ -91,7 +91,7 @@ def delta_for(
 
     least = bound(0.0)
     if least.value > gap:
-        return Answer(
+        return InverseBound(
             None,
             least,
             f"no Δ: after {rounds} rounds the {kind} bound is {least.value:.6g} even without noise, "
@@ -99,7 +99,7 @@ def delta_for(
         )
     largest = _largest(lambda delta: bound(delta).value <= gap)
     statement = f"Δ = {largest:.6g} keeps the {kind} bound at {gap:g} after {rounds} rounds"
-    return Answer(largest, bound(largest), statement)
+    return InverseBound(largest, bound(largest), statement)
 
 
 def rounds_for(
@@ -114,7 +114,7 @@ def rounds_for(
     start: Any = None,
     grad_at: str = "mixed",
     **quantities: Unpack[Quantities],
-) -> Answer:
+) -> InverseBound:
     """The fewest rounds after which the bound on the gap is at most `gap`, looking at up to `most`.
 
     For knowing what the theory promises; a run usually needs far fewer.
@@ -135,14 +135,14 @@ def rounds_for(
     found = (_spectral_rounds if kind == "spectral" else _paper_rounds)(gap, kind, known)
     if found is None:
         end = bound_after(kind, known, farthest)
-        return Answer(
+        return InverseBound(
             None,
             end,
             f"not within {farthest:,} rounds, where the {kind} bound is {end.value:.6g}, above {gap:g}; "
             "price rounds by simulation",
         )
     statement = f"the {kind} bound is at most {gap:g} at T = {found:,} rounds"
-    return Answer(found, bound_after(kind, known, found), statement)
+    return InverseBound(found, bound_after(kind, known, found), statement)
 
 
 def _check_question(gap: Any, kind: str) -> None:

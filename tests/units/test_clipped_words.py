@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import hocket as hk
 from hocket.agent import Agent
 from hocket.algorithm import Setting
-from hocket.algorithms.parts.clipped_messages import Kept, cut
+from hocket.algorithms.parts.clipped_messages import ClippedState, cut
 from hocket.claims import mechanism
 from hocket.errors import BadAlgorithm
 from hocket.noise.mechanism import Mechanism
@@ -44,7 +44,7 @@ def message(
 ) -> np.ndarray:
     """What an agent sends whose last gradient was g."""
     agent = Agent(0, lambda k: alpha, lambda x: 0 * x, Everywhere(), {"paired": noise, "own": 0 * noise})
-    state = v - alpha * g if algorithm.clip is None else Kept(v - alpha * g, v, g)
+    state = v - alpha * g if algorithm.clip is None else ClippedState(v - alpha * g, v, g)
     return next(algorithm.round(agent, state, 3)).message
 
 

@@ -17,7 +17,7 @@ FINEST = 400
 """Steps that are tried for the largest one that is proved, each three per cent below the one before."""
 
 
-class Corrected(NamedTuple):
+class LocallyCorrected(NamedTuple):
     """The estimate, and what is added to this agent's gradients: it sums to zero over the network."""
 
     x: Any
@@ -41,10 +41,10 @@ class LocalTracking(ExactMethod):
         if self.local_steps < 1:
             raise BadAlgorithm(f"local_steps = {self.local_steps}; an exchange has one step at least")
 
-    def init(self, agent: Agent, x: Any) -> Corrected:
-        return Corrected(x, 0 * x)
+    def init(self, agent: Agent, x: Any) -> LocallyCorrected:
+        return LocallyCorrected(x, 0 * x)
 
-    def round(self, agent: Agent, state: Corrected, k: Any) -> Round:
+    def round(self, agent: Agent, state: LocallyCorrected, k: Any) -> Round:
         part = agent.with_part(1 / self.local_steps)
         x, total = state.x, 0 * state.x
         for _ in range(self.local_steps):
@@ -54,7 +54,7 @@ class LocalTracking(ExactMethod):
         said = (x, total / self.local_steps)
         received = yield Broadcast(said)
         mixed, direction = agent.mix(said, received)
-        return Corrected(mixed, state.correction + direction - said[1])
+        return LocallyCorrected(mixed, state.correction + direction - said[1])
 
     def step_for(self, shape: Shape) -> Derived:
         mu = shape.strong_convexity

@@ -18,7 +18,7 @@ SLACK = 1 - 1e-12
 """Of the norm: more than rounding can add to a length, so that what is cut is never longer than it may be."""
 
 
-class Kept(NamedTuple):
+class ClippedState(NamedTuple):
     """What an agent keeps from round to round."""
 
     x: Any
@@ -29,12 +29,12 @@ class Kept(NamedTuple):
     """g: the way of its last step, over α, cut to length and put on the grid."""
 
 
-def first(x: Any) -> Kept:
+def first(x: Any) -> ClippedState:
     """Before round 1 nothing was descended: the start is public."""
-    return Kept(x, x, 0 * x)
+    return ClippedState(x, x, 0 * x)
 
 
-def clipped_round(agent: Agent, state: Kept, k: Any, clip: float, grid: float | None) -> Round:
+def clipped_round(agent: Agent, state: ClippedState, k: Any, clip: float, grid: float | None) -> Round:
     """One round of certified RSS-NB, which sends the clipped gradient of the last step under noise and nothing else."""
     if grid is not None and state.x.dtype != "float64":
         raise BadAlgorithm(f"grid = {grid:g} takes float64, and states here are {state.x.dtype}")
@@ -46,7 +46,7 @@ def clipped_round(agent: Agent, state: Kept, k: Any, clip: float, grid: float | 
     v = agent.feasible.project(agent.mix(w, received))
     moved = agent.descend(v, k, project="mixed")
     gradient = cut((v - moved) / agent.step(k), clip, grid)
-    return Kept(v - agent.step(k) * gradient, v, gradient)
+    return ClippedState(v - agent.step(k) * gradient, v, gradient)
 
 
 def cut(way: Any, norm: float | None, unit: float | None) -> Any:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hocket.algorithm import Setting
+from hocket.algorithm import Setting, derives_step
 from hocket.algorithms.centralised import Centralised
 from hocket.algorithms.parts.parameters import (
     check_distribution,
@@ -24,7 +25,8 @@ from hocket.noise.functions import FAMILIES, NoiseFunctions
 from hocket.noise.stds import Stds, is_by_link, on_links, values
 from hocket.noise.stored_sum import check_unit
 from hocket.noise.whole_draws import WholeOwn, WholePaired
-from hocket.steps import DEFAULT_STEP
+from hocket.problems.problem import Problem
+from hocket.steps import DEFAULT_STEP, Derived, Step
 
 if TYPE_CHECKING:
     from hocket.algorithms.function_sharing import FunctionSharing
@@ -131,3 +133,28 @@ def added_smoothness(algorithm: FunctionSharing, dim: int, network: Network) -> 
     sd = on_links(sd_in(algorithm, Setting(network, dim, DEFAULT_STEP, 1)), network).ravel()
     dealt = np.bincount(network.links.ravel(), np.repeat(2 * sd**2, 2), minlength=network.n)
     return float(bend * np.sqrt(dealt.max() + algorithm.own**2))
+
+
+def configured(
+    algorithm: FunctionSharing, problem: Problem, network: Network, step: Step | None, added: float
+) -> tuple[FunctionSharing, Step]:
+    """Work out the inner algorithm's parameters and step, with the smoothness that noise functions add."""
+    if not derives_step(algorithm):
+        return algorithm, algorithm.inner.configure(problem, network, step)[1]
+    if step is not None:
+        # With a public step nothing is worked out from the objectives: every message would tell of it.
+        if not isinstance(step, Derived):
+            return algorithm, step
+        try:
+            more = added_smoothness(algorithm, problem.dim, network)
+        except BadAlgorithm:  # nothing bounds it, and nothing is derived from it
+            return algorithm, step
+        inner, _ = algorithm.inner.configure(problem, network, step, added=added + more)
+        return (algorithm if inner is algorithm.inner else dataclasses.replace(algorithm, inner=inner)), step
+    more = added_smoothness(algorithm, problem.dim, network)
+    _, step = algorithm.inner.configure(problem, network, None, added=added + more)
+    if isinstance(step, Derived) and more and algorithm.normal:
+        step = dataclasses.replace(step, why=f"{step.why}, except with probability {algorithm.failure:g}")
+    if isinstance(step, Derived) and algorithm.own:  # the sum is another one, of which nothing is known
+        step = dataclasses.replace(step, proved=False, why=f"{step.why}, without own noise")
+    return algorithm, step

@@ -9,7 +9,7 @@ from typing import Any, final
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Round, Setting
 from hocket.algorithms.certified_rss_nb import CertifiedRssNb
-from hocket.algorithms.parts.clipped_messages import Kept
+from hocket.algorithms.parts.clipped_messages import ClippedState
 from hocket.algorithms.rss_nb import RssNb
 from hocket.noise.draws import Draw, Paired
 
@@ -27,7 +27,7 @@ class MaskedStart(Algorithm):
         if isinstance(self.algorithm, CertifiedRssNb):
             # Noise that is scaled by α_{k−1} has no scale in round 1; there it takes the first step's.
             masked = (k == 1) * agent.step(1) * agent.noise("paired")
-            state = state._replace(v=state.v + masked) if isinstance(state, Kept) else state + masked
+            state = state._replace(v=state.v + masked) if isinstance(state, ClippedState) else state + masked
         return self.algorithm.round(agent, state, k)
 
     def validate(self, setting: Setting) -> None:

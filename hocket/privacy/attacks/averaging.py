@@ -61,7 +61,7 @@ def averaging_attacks(
     ).alone()
     if why := _out_of_reach(view, listener):
         return _nothing(view, why)
-    course, words = Course(listener, view.rounds - 1), _Received(view, listener)
+    course, words = Course(listener, view.rounds - 1), _Overheard(view, listener)
     starts = np.broadcast_to(np.asarray(0.0 if start is None else start, np.float64), (view.network.n, dim))
     before = block_diagonal(prior * np.eye(listener.h), listener.offset_size * np.eye(listener.offsets))
     posterior = from_start(course, starts[listener.honest], prior if start is None else 0.0, before)
@@ -125,7 +125,7 @@ def _in_floats(view: View) -> View:
     )
 
 
-class _Received:
+class _Overheard:
     """A view as numbers for the recursion: words, members' messages and the noise that the coalition shares."""
 
     def __init__(self, view: View, listener: Listener):

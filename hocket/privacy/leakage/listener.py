@@ -18,7 +18,7 @@ from hocket.networks.neighbour_tables import tabulate
 from hocket.networks.network import Network
 from hocket.privacy.leakage.levels import Levels
 from hocket.privacy.leakage.posterior import RESOLUTION, Posterior
-from hocket.privacy.leakage.rule import Said, rule_of
+from hocket.privacy.leakage.rule import Sent, rule_of
 from hocket.privacy.leakage.unknown_noise import KeptOffsets, Key, UnknownNoise, as_few_numbers
 from hocket.privacy.leakage.wiring import Wired, wired
 from hocket.runs.view import Threat
@@ -270,7 +270,7 @@ class Listener:
             return total
 
         for one in rule.order:
-            if isinstance(one, Said):
+            if isinstance(one, Sent):
                 arriving = []
                 for number in range(one.numbers):
                     rows, alike = one.rows(number), self._alike[numbers] and not noisy

@@ -42,7 +42,7 @@ Coefficients = Float[np.ndarray, "agents outputs inputs"]
 """One row of agents where all follow the same rule, else a row for each."""
 
 
-class Said(NamedTuple):
+class Sent(NamedTuple):
     """Numbers said in one exchange: `outputs` has them one after the other, each slot by slot if it was told."""
 
     outputs: slice
@@ -100,7 +100,7 @@ class Notes:
     def __init__(self, unknown: Float[np.ndarray, "numbers worlds"] | None, worlds: int):
         self.unknown, self.worlds = unknown, worlds
         self.outputs: list[np.ndarray] = []
-        self.order: list[Said | Mixed] = []
+        self.order: list[Sent | Mixed] = []
         self.taken = self.count = 0
 
     def put(self, numbers: list[np.ndarray]) -> slice:
@@ -118,8 +118,8 @@ class Notes:
             parts = [np.moveaxis(np.asarray(part, np.float64), 0, -2) for part in parts]
             slots = parts[0].shape[-2]
         placed = self.put([numbers_of(part, self.worlds) for part in parts])
-        self.order.append(Said(placed, (placed.stop - placed.start) // slots, told))
-        return _Received(self, sum(isinstance(one, Said) for one in self.order) - 1)
+        self.order.append(Sent(placed, (placed.stop - placed.start) // slots, told))
+        return _Received(self, sum(isinstance(one, Sent) for one in self.order) - 1)
 
     def _total(self, values: Any) -> Any:
         """The next unknown numbers, in the form in which they were asked for."""
@@ -128,8 +128,8 @@ class Notes:
         placed = self.put(parts)
         shown = slice(self.taken, self.taken + placed.stop - placed.start)
         self.taken = shown.stop
-        self.order.append(Said(placed, placed.stop - placed.start, told=False, summed=True))
-        exchange = sum(isinstance(one, Said) for one in self.order) - 1
+        self.order.append(Sent(placed, placed.stop - placed.start, told=False, summed=True))
+        exchange = sum(isinstance(one, Sent) for one in self.order) - 1
         self.order.append(Mixed(exchange, placed, shown, summed=True))
         if self.unknown is None:
             return values
@@ -219,7 +219,7 @@ class Rule:
         except UNFIT as error:
             raise self._refusal("its first round") from error
         self.order = notes.order
-        self.said = [one for one in notes.order if isinstance(one, Said)]
+        self.said = [one for one in notes.order if isinstance(one, Sent)]
         self.received = slice(self.given.stop, self.given.stop + notes.taken)
         self.after = slice(notes.count - self.states, notes.count)
 

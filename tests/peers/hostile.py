@@ -40,7 +40,7 @@ SUMMED = ("rss-nb", "persistent", "rss-lb", "function-sharing", "dgd")
 
 
 def in_turn(algorithms: Iterable[str]) -> list[Any]:
-    """Anchored RSS-NB in every run of the tests, the others with the slow laws."""
+    """RSS-NB with persistent noise in every run of the tests, the others with the slow laws."""
     return [one if one == "persistent" else pytest.param(one, marks=pytest.mark.slow) for one in algorithms]
 
 

@@ -15,6 +15,7 @@ from hocket.algorithms.parts.function_noise import (
     check_functions,
     configured,
     function_noise,
+    is_silent,
     noise_functions,
     sd_in,
 )
@@ -140,8 +141,9 @@ class FunctionSharing(Algorithm):
 
 
 def functions_of(algorithm: Any) -> NoiseFunctions | None:
-    """The noise functions of function sharing itself; None for anything else, also for a subclass of it."""
-    return noise_functions(algorithm) if type(algorithm) is FunctionSharing else None
+    """The noise functions of function sharing itself; None without noise and for anything else, also a subclass."""
+    dealt = type(algorithm) is FunctionSharing and not is_silent(algorithm)
+    return noise_functions(algorithm) if dealt else None
 
 
 def stored_of(algorithm: Any) -> StoredSum | None:

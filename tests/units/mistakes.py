@@ -308,7 +308,9 @@ CERTIFY = [
     Mistake("certify", "needs one of --topology and --edges", "has none"),
     Mistake("certify --topology cycle:5 --colluders 1", "none was named", "give one of --move 1,4,.6;-.8"),
     Mistake(
-        "certify --topology cycle:5 --algorithm certified-rss-nb --colluders 1 --transfer 1", "every round", "--rounds"
+        "certify --topology cycle:5 --algorithm certified-rss-nb --colluders 1 --transfer 1",
+        "every round",
+        "--rounds",
     ),
     Mistake("certify --topology cycle:5 --colluders 9 --transfer 1", "leave nobody honest", "at most 4"),
 ]

@@ -124,3 +124,13 @@ def test_the_monitor_follows_weights_that_vary():
         for j in range(5)
     ]
     assert noise[1] == pytest.approx(np.abs(added).max() * np.sqrt(2))
+
+
+def test_function_sharing_without_noise_is_measured_as_what_is_inside():
+    problem, network = hk.paper_polynomials(), hk.Network.cycle(5)
+    how = {"step": hk.Power(1, 0, 0.5), "rounds": 12, "keep": "transcript", "progress": False}
+    silent, plain = (
+        hk.theory.monitor(hk.solve(problem, network, one, **how))
+        for one in (hk.FunctionSharing(2, 0.0), hk.Dgd())
+    )
+    assert str(silent) == str(plain)

@@ -65,13 +65,13 @@ def opened(run: Run) -> Functions:
     run.check_received("what its words give away")
     if run.transcript is None or run.path is None:
         raise NotRecorded("this run kept no messages and no noise; run it again with keep='transcript'")
-    algorithm, dealt = run.algorithm, functions_of(run.algorithm)
-    if run.problem is None or algorithm is None or dealt is None:
-        raise NotRecorded("a run loaded from disk has no objectives; look at it where it was run")
     if "function" not in run.transcript.noise:
         raise NoTheorem(
             "with bound 0 function sharing is plain DGD and hides nothing; choose a bound above 0"
         )
+    algorithm, dealt = run.algorithm, functions_of(run.algorithm)
+    if run.problem is None or algorithm is None or dealt is None:
+        raise NotRecorded("a run loaded from disk has no objectives; look at it where it was run")
     if profile(algorithm).uncovered:
         raise NoTheorem(
             "this run's noise functions are waves, which hide no polynomial; use family='polynomial'"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hocket.algorithm import Algorithm
+from hocket.algorithm import Algorithm, derives_step
 from hocket.algorithms import Centralised
 from hocket.algorithms.function_sharing import functions_of
 from hocket.claims import foreign
@@ -56,7 +56,12 @@ def claim(job: Job) -> Claim:
         return Claim(
             None, f"no theorem: {why}", (Assumption("every message arrives in its round", False, why),)
         )
-    if isinstance(job.step, Derived) and job.step.proved:
+    if (
+        isinstance(job.step, Derived)
+        and job.step.proved
+        and derives_step(job.algorithm)
+        and not foreign(job.algorithm)
+    ):
         return _exact(job, job.step)
     return _derived(_assumptions(job), job.step, job.algorithm)
 

@@ -189,3 +189,21 @@ def test_what_is_not_known_becomes_a_condition():
 def test_slopes_are_bounded_where_they_are_taken(algorithm, how, expected):
     """[maths, decision 8]: noise carries v out of X, by at most α₁Δ where steps do not grow."""
     assert why(claimed(algorithm, **how), REGULAR) == (True, expected)
+
+
+class Doubled(hk.Nids):
+    """NIDS with twice its step: what is proved of its parent's step is not proved of this one."""
+
+    def round(self, agent, state, k):
+        return (yield from super().round(agent.with_part(2), state, k))
+
+
+def test_no_step_is_called_proved_for_code_that_is_not_hockets():
+    """A subclass inherits how a step is derived, and the proof is of its parent's rounds."""
+    rows = [[1.0, -2.0 * c, 1.0] for c in (1.0, 2.0, 3.0)]
+    problem, network = hk.polynomials(rows, box=(-5, 5)), hk.Network.complete(3)
+    how = {"rounds": 2, "progress": False}
+    assert hk.solve(problem, network, hk.Nids(), step="auto", **how).claim.theorem == "exact"
+    assert hk.solve(problem, network, Doubled(), step="auto", **how).claim.theorem is None
+    proved = hk.Derived(0.1, why="somebody said so", proved=True)
+    assert hk.solve(problem, network, hk.IndependentNoise(1.0), step=proved, **how).claim.theorem is None
